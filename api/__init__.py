@@ -1,0 +1,1 @@
+"""agent-blobs over HTTP."""

@@ -1,0 +1,1 @@
+"""agent-blobs: a blob store and large-result handling service for agent runtimes."""

@@ -1,0 +1,1 @@
+"""Conversations: names, turns, the offload rule, arguments."""

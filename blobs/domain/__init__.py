@@ -1,0 +1,1 @@
+"""The words of the design as values: digests, references, ranges, errors, limits, exact JSON."""

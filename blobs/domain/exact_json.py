@@ -1,0 +1,149 @@
+"""JSON that loses nothing: numbers keep their text, output is compact UTF-8.
+
+Ordinary parsers pass numbers through 64-bit floats, so that ids lose digits. Here an integer is a Python `int` of any
+length and every other number is a `Number`, which carries the text as written and is written back as it came.
+"""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from blobs.domain.errors import CallerError
+
+DEPTH_MAX = 900
+"""Nesting that every part of the service can walk; msgspec and the interpreter refuse a little more."""
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Number:
+    """A JSON number that is not a short integer, as written: `0.10`, `1e5`, or one of thousands of digits."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Number):
+            return self.text == other.text
+        if isinstance(other, int | float | Decimal) and not isinstance(other, bool):
+            return Decimal(self.text) == Decimal(repr(other) if isinstance(other, float) else other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(Decimal(self.text))
+
+    def __float__(self) -> float:
+        return float(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _encode_other(value: Any) -> Any:
+    if isinstance(value, _Nonfinite):
+        return value.text
+    if isinstance(value, Number):
+        return msgspec.Raw(value.text.encode())
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _integer(text: str) -> int | Number:
+    return int(text) if len(text) < 4000 else Number(text)
+
+
+class _Nonfinite(Number):
+    """NaN or an infinity: not JSON, so written as a string."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Nonfinite) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+_decoder = msgspec.json.Decoder(float_hook=Number)
+_encoder = msgspec.json.Encoder(enc_hook=_encode_other)
+
+
+def loads(text: bytes | bytearray | memoryview | str) -> Any:
+    """Read JSON text exactly.
+
+    Strict JSON first; then what Python's `json` also writes (NaN, infinities, lone surrogates) and a byte order mark.
+    Of equal keys the last one wins, at the place of the first. Raises `ValueError` where it is no JSON, or is nested
+    deeper than the interpreter can walk.
+    """
+    try:
+        return _decoder.decode(text)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        pass
+    decoded = text if isinstance(text, str) else bytes(text).decode("utf-8-sig")
+    try:
+        return json.loads(
+            decoded.removeprefix("\ufeff"), parse_float=Number, parse_int=_integer, parse_constant=_Nonfinite
+        )
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def dumps(value: Any) -> bytes:
+    """Write a value as compact JSON in UTF-8, with no escapes but those that JSON demands.
+
+    Non-finite numbers read by `loads` become the strings "NaN", "Infinity" and "-Infinity", non-finite floats null, and
+    lone surrogates U+FFFD: JSON cannot say them. Raises `CallerError` naming the place of a value that JSON cannot carry.
+    """
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, UnicodeError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return _encoder.encode(_sendable(value, "", 0))
+
+
+def text(value: Any) -> str:
+    """`dumps` as a string."""
+    return dumps(value).decode()
+
+
+def _sendable(value: Any, path: str, depth: int) -> Any:
+    """The value with everything replaced that the encoder refuses, or an error that names its place."""
+    if depth > DEPTH_MAX:
+        raise CallerError(f"{path[:80]}…: nested deeper than {DEPTH_MAX} levels.", code="not_json")
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _SURROGATES.sub("\ufffd", value)
+        case _Nonfinite():
+            return value.text
+        case Number():
+            return value
+        case int():
+            return value if -(2**63) <= value < 2**64 else Number(_digits(value))
+        case float():
+            return value
+        case list() | tuple():
+            return [_sendable(each, f"{path}.{i}" if path else str(i), depth + 1) for i, each in enumerate(value)]
+        case dict():
+            sendable = {}
+            for key, each in value.items():
+                if not isinstance(key, str):
+                    raise CallerError(f"{path or 'result'}: the key {key!r} is not a string.", code="not_json")
+                name = _SURROGATES.sub("\ufffd", key)
+                sendable[name] = _sendable(each, f"{path}.{name}" if path else name, depth + 1)
+            return sendable
+        case _:
+            raise CallerError(
+                f"{path or 'result'}: a value of type {type(value).__name__} is not JSON.",
+                code="not_json",
+                hint="Give bytes on their own or convert the value to text, a number, a list or an object first.",
+            )
+
+
+def _digits(value: int) -> str:
+    return str(value) if value.bit_length() < 13_000 else f"{Decimal(value)}"

@@ -1,0 +1,1 @@
+"""The preview job and the three tools over one blob."""

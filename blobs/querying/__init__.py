@@ -1,0 +1,1 @@
+"""What runs inside a cell over blobs: columnar copies, SQL, Python."""

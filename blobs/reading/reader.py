@@ -1,0 +1,130 @@
+"""What a reader is: the plug-in for one format, stateless; it opens a source as a view of numbered items.
+
+A reader is found by the entry point group `blobs.readers` or as a single file in a readers folder. Write a class with
+`name`, `media_types`, `sniff` and `open`; give `open` a `BaseView` with `unit`, `count` and `items`, and everything
+else is worked out. `blobs.testing.ReaderContract` checks the result.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from blobs.domain.ranges import ItemRange
+from blobs.reading.source import Source
+
+SAMPLE_BYTES = 64 * 1024
+"""How much of a blob's head a reader is shown to recognise it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a reader may look at to recognise its format."""
+
+    head: bytes
+    tail: bytes
+    size: int
+    declared_type: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """The head is all there is."""
+        return self.size <= len(self.head)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Confidence:
+    """How sure a reader is that the bytes are its format, and which media type they then have.
+
+    `level` 0 means no; 10 anything of that class (any text, any bytes); 50 the structure fits; 100 a signature that
+    nothing else has. The highest wins; a declared type that the reader accepts (any level over 0) wins over all but a
+    signature that contradicts it.
+    """
+
+    level: int
+    type: str = ""
+
+    NO: ClassVar["Confidence"]
+
+
+Confidence.NO = Confidence(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name as written, and its SQL type (`VARCHAR`, `BIGINT`, `DECIMAL(38,0)`, `JSON` …)."""
+
+    name: str
+    type: str = "VARCHAR"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A named section of a blob: a sheet, a table, an archive member, an array of objects inside a document."""
+
+    name: str
+    unit: str
+    count: int | None = None
+    note: str = ""
+
+
+class View(Protocol):
+    """One blob seen as numbered items. `BaseView` gives every method; override what the format knows better."""
+
+    unit: str | None
+    count: int | None
+    columns: list[Column] | None
+    parts: list[Part]
+    notes: list[str]
+
+    def items(self, span: ItemRange) -> Iterator[Any]: ...
+    def shape(self) -> Any: ...
+    def facts(self) -> dict[str, Any]: ...
+    def part(self, name: str) -> "View": ...
+    def at(self, path: str) -> "View": ...
+    def text_length(self) -> int: ...
+    def text(self, start: int, stop: int) -> str: ...
+    def text_offset(self, item: int) -> int: ...
+    def search_texts(self, item: Any, columns: list[str] | None) -> Iterator[tuple[str | None, str]]: ...
+    def slice(self, span: ItemRange) -> tuple[bytes, str]: ...
+    def table(self) -> "Table | None": ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A view as a table, for the columnar copy: column names and rows of cells.
+
+    A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, or a list or dict
+    (kept as JSON). `is_text` says that strings are the file's untyped text, so that columns may be given a type where
+    every value survives the round trip. A reader that has Arrow data gives `arrow` (a callable that makes a
+    `pyarrow.RecordBatchReader`) instead of rows.
+    """
+
+    columns: list[str]
+    rows: Iterator[list[Any]] | None = None
+    arrow: Any = None
+    is_text: bool = False
+
+
+class Reader(Protocol):
+    """The plug-in for one format."""
+
+    name: str
+    media_types: tuple[str, ...]
+
+    def sniff(self, sample: Sample) -> Confidence: ...
+    def open(self, source: Source) -> View: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """A reader as the registry knows it: where it came from, and what is wrong with it if it is set aside."""
+
+    name: str
+    origin: str
+    version: str
+    media_types: tuple[str, ...] = ()
+    reader: Reader | None = None
+    problem: str = ""
+    is_light: bool = False
+    """Small blobs may be read in the server's own process: our own code over text, no native parser of a format."""
+    aliases: tuple[str, ...] = field(default=())

@@ -1,0 +1,74 @@
+"""The bytes that a reader reads: random access, never loaded whole unless asked for."""
+
+import io
+import mmap
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+
+class Source(Protocol):
+    """Immutable bytes with random access."""
+
+    size: int
+    path: str | None
+    """A file that holds exactly these bytes, where there is one; in a cell there always is."""
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Bytes `start` up to `stop`; fewer past the end."""
+        ...
+
+    def open(self) -> BinaryIO:
+        """A new seekable binary file over the bytes."""
+        ...
+
+    def buffer(self) -> memoryview:
+        """All bytes without copying them (a memory map for files)."""
+        ...
+
+
+class BytesSource:
+    """Bytes in memory."""
+
+    path: str | None = None
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.size = len(content)
+
+    def read(self, start: int, stop: int) -> bytes:
+        return self._content[start:stop]
+
+    def open(self) -> BinaryIO:
+        return io.BytesIO(self._content)
+
+    def buffer(self) -> memoryview:
+        return memoryview(self._content)
+
+
+class FileSource:
+    """A file, memory-mapped at first need."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path: str | None = str(path)
+        self._file = Path(path).open("rb")  # noqa: SIM115  # lives as long as the source
+        self.size = self._file.seek(0, io.SEEK_END)
+        self._map: mmap.mmap | None = None
+
+    def read(self, start: int, stop: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(max(0, min(stop, self.size) - start))
+
+    def open(self) -> BinaryIO:
+        assert self.path is not None
+        return Path(self.path).open("rb")
+
+    def buffer(self) -> memoryview:
+        if self.size == 0:
+            return memoryview(b"")
+        if self._map is None:
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return memoryview(self._map)
+
+    def close(self) -> None:
+        """Release the file; memory views given out keep the map alive."""
+        self._file.close()

@@ -1,0 +1,1 @@
+"""The cell: one sandbox for everything that is not ours."""

@@ -1,0 +1,1 @@
+"""Contract suites for the makers of stores, catalogs, runners and readers."""
