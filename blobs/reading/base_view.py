@@ -131,8 +131,8 @@ class BaseView:
             return None
         whole = ItemRange(0, self.count or 0)
         if self.columns is not None:
-            return Table([each.name for each in self.columns], rows=self.items(whole))
-        return Table([_singular(self.unit)], rows=([each] for each in self.items(whole)))
+            return Table([each.name for each in self.columns], rows=lambda: self.items(whole))
+        return Table([_singular(self.unit)], rows=lambda: ([each] for each in self.items(whole)))
 
 
 def _singular(unit: str) -> str:

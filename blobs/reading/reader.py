@@ -5,7 +5,7 @@ A reader is found by the entry point group `blobs.readers` or as a single file i
 else is worked out. `blobs.testing.ReaderContract` checks the result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -95,12 +95,12 @@ class Table:
 
     A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, or a list or dict
     (kept as JSON). `is_text` says that strings are the file's untyped text, so that columns may be given a type where
-    every value survives the round trip. A reader that has Arrow data gives `arrow` (a callable that makes a
-    `pyarrow.RecordBatchReader`) instead of rows.
+    every value survives the round trip. `rows` is a callable that starts a new pass over all rows: types are known only
+    after one. A reader that has Arrow data gives `arrow` (a callable that makes a `pyarrow.RecordBatchReader`) instead.
     """
 
     columns: list[str]
-    rows: Iterator[list[Any]] | None = None
+    rows: Callable[[], Iterator[list[Any]]] | None = None
     arrow: Any = None
     is_text: bool = False
 
