@@ -1,0 +1,209 @@
+"""Append-only packs of small blobs: one file and one flush for many.
+
+A pack is a run of records: a header, then the content. A header holds the magic `BLB1`, the CRC-32 of the rest of it,
+the length of the content and its SHA-256, so that a catalog can be rebuilt from packs alone. A tail torn by a crash is
+harmless: no record of the catalog points at it.
+"""
+
+import ctypes
+import os
+import re
+import secrets
+import struct
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from blobs.domain.digest import Digest
+from blobs.domain.errors import NotFoundError
+from blobs.storage.disk import flush_folder, store_errors, write_all
+from blobs.storage.group_commit import GroupCommit
+
+PACK_BYTES_MAX = 64 * 1024 * 1024
+"""A pack is sealed here: large enough that files are few, small enough to be rewritten when most of it is deleted."""
+
+FILES_MAX = 64
+"""Packs held open for reading; opening one costs as much as reading a small blob."""
+
+BATCH_MAX = 64
+"""Blobs in one flush; at their largest they are 16 MiB."""
+
+_LIVE, _DELETED = b"BLB1", b"BLB0"
+_HEADER = struct.Struct("<4sIQ32s")
+_KEY = re.compile(r"pack/([0-9a-f]{16})/([0-9]{1,18})/([0-9]{1,18})\Z")
+_PUNCH_HOLE_KEEPING_SIZE = 0x03  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE of linux/falloc.h
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Where a content lies: in which pack, from which byte on, how many bytes."""
+
+    pack: str
+    offset: int
+    size: int
+
+    @classmethod
+    def parse(cls, key: str) -> "Slice | None":
+        """The slice that a key names; `None` if the key names something else."""
+        match = _KEY.match(key)
+        return cls(match[1], int(match[2]), int(match[3])) if match else None
+
+    @property
+    def key(self) -> str:
+        """The key by which a catalog knows it."""
+        return f"pack/{self.pack}/{self.offset}/{self.size}"
+
+
+class _PackFile:
+    """An open pack; closed when its last user lets go, so that eviction never closes it under a reader."""
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self.file = os.open(path, flags, 0o600)
+
+    def __del__(self) -> None:
+        if hasattr(self, "file"):
+            os.close(self.file)
+
+
+class Packs:
+    """All packs of a folder: reads of any, appends to one that this object alone has open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._appends: GroupCommit[tuple[Digest, bytes], Slice] = GroupCommit(self._append, jobs_max=BATCH_MAX)
+        self._open: tuple[str, _PackFile] | None = None
+        self._end = 0
+        self._readers: OrderedDict[str, _PackFile] = OrderedDict()
+        self._readers_lock = Lock()
+
+    def put(self, digest: Digest, content: bytes) -> Slice:
+        """Append a content; durable on return. The flush is shared by all threads that wait for one."""
+        return self._appends.submit((digest, content))
+
+    def read(self, where: Slice, start: int, stop: int) -> bytes:
+        """Bytes `start` up to `stop` of a content; fewer past its end. `NotFoundError` if it was deleted."""
+        pack = self._reader(where.pack)
+        count = max(0, min(stop, where.size) - start)
+        with store_errors(self._folder):
+            content = os.pread(pack.file, count, where.offset + start)
+            header = os.pread(pack.file, _HEADER.size, where.offset - _HEADER.size)
+        if not _is_live(header, where.size):  # looked at last: a deletion marks the header before it clears the bytes
+            raise _gone()
+        return content
+
+    def delete(self, where: Slice) -> bool:
+        """Mark a content as deleted and give its whole disk blocks back; was it there?"""
+        with store_errors(self._folder):
+            try:
+                pack = _PackFile(self._path(where.pack), os.O_RDWR)
+            except FileNotFoundError:
+                return False
+            place = where.offset - _HEADER.size
+            if place < 0 or not _is_live(os.pread(pack.file, _HEADER.size, place), where.size):
+                return False
+            os.pwrite(pack.file, _DELETED, place)
+            _punch(pack.file, where.offset, where.size)
+            return True
+
+    def slices(self) -> Iterator[Slice]:
+        """Every content that is not deleted, of every pack; a torn tail is passed over."""
+        for path in self._folder.glob("*.pack"):
+            with suppress(NotFoundError):
+                yield from self._slices_of(path.stem)
+
+    def close(self) -> None:
+        """Seal the open pack and let go of all files."""
+        self._open = None
+        with self._readers_lock:
+            self._readers.clear()
+
+    def _path(self, pack: str) -> Path:
+        return self._folder / f"{pack}.pack"
+
+    def _reader(self, pack: str) -> _PackFile:
+        with self._readers_lock:
+            reader = self._readers.pop(pack, None)
+            if reader is None:
+                with store_errors(self._folder):
+                    try:
+                        reader = _PackFile(self._path(pack), os.O_RDONLY)
+                    except FileNotFoundError:
+                        raise _gone() from None
+            self._readers[pack] = reader
+            if len(self._readers) > FILES_MAX:
+                self._readers.popitem(last=False)
+            return reader
+
+    def _append(self, batch: list[tuple[Digest, bytes]]) -> list[Slice]:
+        """Write a batch in one go and flush it. After a failure the pack is given up: a flush is never tried twice."""
+        total = sum(_HEADER.size + len(content) for _, content in batch)
+        with store_errors(self._folder):
+            if self._open is not None and self._end + total > PACK_BYTES_MAX:
+                self._open = None
+            name, pack = self._open or self._begin()
+            self._open = None
+            try:
+                write_all(pack.file, b"".join(_header(*each) + each[1] for each in batch))
+                os.fdatasync(pack.file)
+                self._path(name).stat()  # a pack whose folder was lost takes bytes as if nothing were wrong
+            except BaseException:
+                self._cut_back(name, pack)
+                raise
+            slices = []
+            for _, content in batch:
+                slices.append(Slice(name, self._end + _HEADER.size, len(content)))
+                self._end += _HEADER.size + len(content)
+            self._open = (name, pack)
+            return slices
+
+    def _begin(self) -> tuple[str, _PackFile]:
+        name = secrets.token_hex(8)
+        pack = _PackFile(self._path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        flush_folder(self._folder)
+        self._end = 0
+        return name, pack
+
+    def _cut_back(self, name: str, pack: _PackFile) -> None:
+        with suppress(OSError):  # the first failure is the one to report
+            if self._end == 0:
+                self._path(name).unlink()
+            else:
+                os.ftruncate(pack.file, self._end)
+
+    def _slices_of(self, pack: str) -> Iterator[Slice]:
+        file = self._reader(pack)
+        offset = 0
+        with store_errors(self._folder):
+            size = os.fstat(file.file).st_size
+            while len(header := os.pread(file.file, _HEADER.size, offset)) == _HEADER.size:
+                magic, crc, length, _ = _HEADER.unpack(header)
+                offset += _HEADER.size
+                if magic not in (_LIVE, _DELETED) or crc != zlib.crc32(header[8:]) or offset + length > size:
+                    return
+                if magic == _LIVE:
+                    yield Slice(pack, offset, length)
+                offset += length
+
+
+def _header(digest: Digest, content: bytes) -> bytes:
+    rest = _HEADER.pack(_LIVE, 0, len(content), digest.to_bytes())[8:]
+    return _LIVE + struct.pack("<I", zlib.crc32(rest)) + rest
+
+
+def _is_live(header: bytes, size: int) -> bool:
+    return len(header) == _HEADER.size and header[:4] == _LIVE and _HEADER.unpack(header)[2] == size
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("The content is gone.", hint="Look the blob up again.")
+
+
+def _punch(file: int, offset: int, size: int) -> None:
+    """Give back the blocks of a range where the file system can; where it cannot, their space stays taken."""
+    with suppress(AttributeError):
+        fallocate = ctypes.CDLL(None).fallocate64
+        fallocate(file, _PUNCH_HOLE_KEEPING_SIZE, ctypes.c_int64(offset), ctypes.c_int64(size))

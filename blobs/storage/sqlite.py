@@ -1,0 +1,233 @@
+"""The catalog in a SQLite file: one machine, any number of processes."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from blobs.domain.digest import Digest
+from blobs.domain.reference import Reference
+from blobs.storage import refusals
+from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord
+from blobs.storage.sqlite_schema import migrate
+from blobs.storage.sqlite_session import Execute, Row, SqliteSession
+
+_BLOB = "select digest, size, key, created_ms from blobs where tenant = ?"
+_NAME = """select number, digest, size, type, turn, tool, is_previewed, previewed_turn from names
+    where tenant = ? and conversation = ?"""
+_TURN = """select number, request_digest, answer, record_digest, record_size, record_type from turns
+    where tenant = ? and conversation = ?"""
+_USES = """select 1 from names where tenant = ? and digest = ?
+    union all select 1 from turns where tenant = ? and record_digest = ? limit 1"""
+_CONVERSATION = """select id, version,
+    (select coalesce(max(number), 0) from turns where turns.tenant = own.tenant and conversation = own.id),
+    (select coalesce(max(number), 0) + 1 from names where names.tenant = own.tenant and conversation = own.id),
+    service, tools, created_ms from conversations as own where tenant = ?"""
+
+
+class SqliteCatalog:
+    """A `Catalog` in one SQLite file and the two that SQLite keeps beside it; never on a network file system."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the catalog, creating it or bringing it to the newest schema.
+
+        Raises `StoreError` where the file cannot be used or is of a newer version, and `SettingsError` where no safe
+        version of SQLite is installed.
+        """
+        self._session = SqliteSession(path, prepare=migrate)
+
+    def find_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
+        rows = self._session.read(f"{_BLOB} and digest = ?", (tenant, digest.to_bytes()))
+        return _blob(rows[0]) if rows else None
+
+    def add_blob(self, tenant: str, record: BlobRecord) -> BlobRecord:
+        def add(execute: Execute) -> BlobRecord:
+            raw = record.digest.to_bytes()
+            execute(
+                "insert into blobs values (?, ?, ?, ?, ?) on conflict do nothing",
+                (tenant, raw, record.size, record.key, record.created_ms),
+            )
+            return _blob(execute(f"{_BLOB} and digest = ?", (tenant, raw)).fetchone())
+
+        return self._session.write(add)
+
+    def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
+        start = b"" if after is None else after.to_bytes()
+        rows = self._session.read(f"{_BLOB} and digest > ? order by digest limit ?", (tenant, start, limit))
+        return [_blob(row) for row in rows]
+
+    def forget_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
+        def forget(execute: Execute) -> BlobRecord | None:
+            key = (tenant, digest.to_bytes())
+            if execute(_USES, key + key).fetchone():
+                raise refusals.blob_in_use(digest)
+            row = execute(f"{_BLOB} and digest = ?", key).fetchone()
+            execute("delete from blobs where tenant = ? and digest = ?", key)
+            return None if row is None else _blob(row)
+
+        return self._session.write(forget)
+
+    def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
+        rows = self._session.read(
+            "select text from findings where tenant = ? and digest = ? and kind = ?", (tenant, digest.to_bytes(), kind)
+        )
+        return rows[0][0] if rows else None
+
+    def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
+        def save(execute: Execute) -> None:
+            _require_blobs(execute, tenant, [digest])
+            execute(
+                "insert or replace into findings values (?, ?, ?, ?)",
+                (tenant, digest.to_bytes(), kind, text),
+            )
+
+        self._session.write(save)
+
+    def create_conversation(
+        self,
+        tenant: str,
+        conversation: str,
+        *,
+        created_ms: int,
+        service: str | None = None,
+        tools: str | None = None,
+        names: tuple[NameRecord, ...] = (),
+        turns: tuple[TurnRecord, ...] = (),
+    ) -> ConversationRecord:
+        def create(execute: Execute) -> ConversationRecord:
+            added = execute(
+                "insert into conversations values (?, ?, 1, ?, ?, ?) on conflict do nothing",
+                (tenant, conversation, service, tools, created_ms),
+            )
+            if added.rowcount == 0:
+                raise refusals.conversation_exists(conversation)
+            _add_names(execute, tenant, conversation, names)
+            _add_turns(execute, tenant, conversation, turns)
+            row = execute(f"{_CONVERSATION} and id = ?", (tenant, conversation)).fetchone()
+            return ConversationRecord(*row)
+
+        return self._session.write(create)
+
+    def find_conversation(self, tenant: str, conversation: str) -> ConversationRecord | None:
+        rows = self._session.read(f"{_CONVERSATION} and id = ?", (tenant, conversation))
+        return ConversationRecord(*rows[0]) if rows else None
+
+    def list_conversations(
+        self, tenant: str, *, after: str | None = None, limit: int = 1000
+    ) -> list[ConversationRecord]:
+        rows = self._session.read(
+            f"{_CONVERSATION} and (? is null or id > ?) order by id limit ?", (tenant, after, after, limit)
+        )
+        return [ConversationRecord(*row) for row in rows]
+
+    def delete_conversation(self, tenant: str, conversation: str) -> bool:
+        statement = "delete from conversations where tenant = ? and id = ?"
+        return self._session.write(lambda execute: bool(execute(statement, (tenant, conversation)).rowcount))
+
+    def names(self, tenant: str, conversation: str) -> list[NameRecord]:
+        return [_name(row) for row in self._session.read(f"{_NAME} order by number", (tenant, conversation))]
+
+    def find_name(self, tenant: str, conversation: str, number: int) -> NameRecord | None:
+        rows = self._session.read(f"{_NAME} and number = ?", (tenant, conversation, number))
+        return _name(rows[0]) if rows else None
+
+    def turns(self, tenant: str, conversation: str, *, after: int = 0, limit: int = 1000) -> list[TurnRecord]:
+        rows = self._session.read(
+            f"{_TURN} and number > ? order by number limit ?", (tenant, conversation, after, limit)
+        )
+        return [_turn(row) for row in rows]
+
+    def find_turn(self, tenant: str, conversation: str, number: int) -> TurnRecord | None:
+        rows = self._session.read(f"{_TURN} and number = ?", (tenant, conversation, number))
+        return _turn(rows[0]) if rows else None
+
+    def commit(self, tenant: str, conversation: str, expected_version: int, change: Change) -> int:
+        def apply(execute: Execute) -> int:
+            place = (tenant, conversation)
+            found = execute("select version from conversations where tenant = ? and id = ?", place).fetchone()
+            if found is None:
+                raise refusals.no_conversation(conversation)
+            if found[0] != expected_version:
+                raise refusals.version_moved(conversation, expected=expected_version, found=found[0])
+            if change.drop_turns_from is not None:
+                _drop_turns(execute, tenant, conversation, change.drop_turns_from)
+            if change.turn is not None:
+                if execute(f"{_TURN} and number = ?", (*place, change.turn.number)).fetchone():
+                    raise refusals.turn_exists(change.turn.number)
+                _add_turns(execute, tenant, conversation, [change.turn])
+            _add_names(execute, tenant, conversation, change.names)
+            execute(
+                "update conversations set version = version + 1, service = coalesce(?, service),"
+                " tools = coalesce(?, tools) where tenant = ? and id = ?",
+                (change.service, change.tools, *place),
+            )
+            return expected_version + 1
+
+        return self._session.write(apply)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def _require_blobs(execute: Execute, tenant: str, digests: Iterable[Digest]) -> None:
+    for digest in digests:
+        if not execute("select 1 from blobs where tenant = ? and digest = ?", (tenant, digest.to_bytes())).fetchone():
+            raise refusals.no_blob(digest)
+
+
+def _add_names(execute: Execute, tenant: str, conversation: str, names: Iterable[NameRecord]) -> None:
+    for each in names:
+        _require_blobs(execute, tenant, [each.digest])
+        execute(
+            "insert or replace into names values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                tenant,
+                conversation,
+                each.number,
+                each.digest.to_bytes(),
+                each.size,
+                each.type,
+                each.turn,
+                each.tool,
+                each.is_previewed,
+                each.previewed_turn,
+            ),
+        )
+
+
+def _add_turns(execute: Execute, tenant: str, conversation: str, turns: Iterable[TurnRecord]) -> None:
+    for each in turns:
+        record: tuple[Any, ...] = (None, None, None)
+        if each.record is not None:
+            _require_blobs(execute, tenant, [each.record.digest])
+            record = (each.record.digest.to_bytes(), each.record.size, each.record.type)
+        execute(
+            "insert or replace into turns values (?, ?, ?, ?, ?, ?, ?, ?)",
+            (tenant, conversation, each.number, each.request_digest, each.answer, *record),
+        )
+
+
+def _drop_turns(execute: Execute, tenant: str, conversation: str, first: int) -> None:
+    for statement in (
+        "delete from turns where tenant = ? and conversation = ? and number >= ?",
+        "delete from names where tenant = ? and conversation = ? and turn >= ?",
+        """update names set is_previewed = 0, previewed_turn = null
+            where tenant = ? and conversation = ? and previewed_turn >= ?""",
+    ):
+        execute(statement, (tenant, conversation, first))
+
+
+def _blob(row: Row) -> BlobRecord:
+    return BlobRecord(Digest.from_bytes(row[0]), *row[1:])
+
+
+def _name(row: Row) -> NameRecord:
+    number, digest, size, media_type, turn, tool, is_previewed, previewed_turn = row
+    return NameRecord(
+        number, Digest.from_bytes(digest), size, media_type, turn, tool, bool(is_previewed), previewed_turn
+    )
+
+
+def _turn(row: Row) -> TurnRecord:
+    number, request_digest, answer, digest, size, media_type = row
+    record = None if digest is None else Reference(Digest.from_bytes(digest), size, media_type)
+    return TurnRecord(number, request_digest, answer, record)
