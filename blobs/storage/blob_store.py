@@ -168,14 +168,11 @@ class StoredBlob:
         where what was copied does not have the digest.
         """
         own = self._content.path(self._key)
-        if own is not None:
-            if not _has_size(own, self.size):
-                self._look_again()
-                own = self._content.path(self._key)
-                if own is None or not _has_size(own, self.size):
-                    raise self._corrupt()
-            return own
-        return self._copies.path(self._key, self.digest, self.size, self.chunks())
+        if own is None:
+            return self._copies.path(self._key, self.digest, self.size, self.chunks())
+        if self._content.size(self._key) != self.size:
+            raise self._corrupt()
+        return own
 
     def _look_again(self) -> None:
         """Find the bytes that a removal and a new put have moved; an error where there are none."""
@@ -219,10 +216,3 @@ def _check(digest: Digest, expected: Digest | None) -> None:
             f"The bytes have the digest {digest}, not {expected}.",
             hint="Send them again; they were changed on the way.",
         )
-
-
-def _has_size(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except FileNotFoundError:
-        return False

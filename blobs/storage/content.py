@@ -68,7 +68,7 @@ class ContentStore(Protocol):
         ...
 
     def path(self, key: str) -> Path | None:
-        """A file that holds exactly these bytes and is never rewritten, where the store has one. Not to be changed."""
+        """A file that holds exactly these bytes and is never rewritten, not to be changed; `None` if there is none."""
         ...
 
     def close(self) -> None:

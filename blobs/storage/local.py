@@ -94,7 +94,7 @@ class LocalContentStore:
                 yield key
 
     def path(self, key: str) -> Path | None:
-        return self._path(key) if _KEY.match(key) else None
+        return self._path(key) if _KEY.match(key) and self._path(key).is_file() else None
 
     def close(self) -> None:
         self._packs.close()

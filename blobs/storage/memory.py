@@ -1,17 +1,20 @@
 """Stores in memory: the reference that every other one is compared with."""
 
 import itertools
+import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, is_dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
 from blobs.storage import refusals
 from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class MemoryContentStore:
@@ -104,6 +107,7 @@ class MemoryCatalog:
         return self._blobs.get((tenant, digest))
 
     def add_blob(self, tenant: str, record: BlobRecord) -> BlobRecord:
+        _require_recordable(tenant, record)
         return self._blobs.setdefault((tenant, record.digest), record)
 
     def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
@@ -124,6 +128,7 @@ class MemoryCatalog:
         return self._findings.get((tenant, digest, kind))
 
     def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
+        _require_recordable(kind, text)
         with self._lock:
             self._require_blobs(tenant, digest)
             self._findings[tenant, digest, kind] = text
@@ -139,6 +144,7 @@ class MemoryCatalog:
         names: tuple[NameRecord, ...] = (),
         turns: tuple[TurnRecord, ...] = (),
     ) -> ConversationRecord:
+        _require_recordable(tenant, conversation, created_ms, service, tools, names, turns)
         with self._lock:
             if (tenant, conversation) in self._conversations:
                 raise refusals.conversation_exists(conversation)
@@ -189,6 +195,7 @@ class MemoryCatalog:
         return None if state is None else state.turns.get(number)
 
     def commit(self, tenant: str, conversation: str, expected_version: int, change: Change) -> int:
+        _require_recordable(change)
         with self._lock:
             state = self._conversations.get((tenant, conversation))
             if state is None:
@@ -207,6 +214,17 @@ class MemoryCatalog:
         for digest in digests:
             if (tenant, digest) not in self._blobs:
                 raise refusals.no_blob(digest)
+
+
+def _require_recordable(*values: Any) -> None:
+    """Refuse what other catalogs cannot write: lone surrogates and numbers of more than 63 bits, at any depth."""
+    for value in values:
+        if is_dataclass(value):
+            _require_recordable(*astuple(value))  # type: ignore[arg-type]  # only instances come here
+        elif isinstance(value, tuple):
+            _require_recordable(*value)
+        elif (isinstance(value, str) and _SURROGATES.search(value)) or (isinstance(value, int) and value >= 2**63):
+            raise refusals.unrecordable()
 
 
 def _named(names: tuple[NameRecord, ...], turns: tuple[TurnRecord, ...]) -> list[Digest]:

@@ -50,7 +50,9 @@ class Slice:
     def parse(cls, key: str) -> "Slice | None":
         """The slice that a key names; `None` if the key names something else."""
         match = _KEY.match(key)
-        return cls(match[1], int(match[2]), int(match[3])) if match else None
+        if match is None or int(match[2]) < _HEADER.size:
+            return None
+        return cls(match[1], int(match[2]), int(match[3]))
 
     @property
     def key(self) -> str:
@@ -103,7 +105,7 @@ class Packs:
             except FileNotFoundError:
                 return False
             place = where.offset - _HEADER.size
-            if place < 0 or not _is_live(os.pread(pack.file, _HEADER.size, place), where.size):
+            if not _is_live(os.pread(pack.file, _HEADER.size, place), where.size):
                 return False
             os.pwrite(pack.file, _DELETED, place)
             _punch(pack.file, where.offset, where.size)

@@ -1,7 +1,7 @@
 """The refusals that every catalog words alike."""
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import ConflictError, NotFoundError
+from blobs.domain.errors import CallerError, ConflictError, NotFoundError
 
 
 def no_blob(digest: Digest) -> NotFoundError:
@@ -39,4 +39,11 @@ def blob_in_use(digest: Digest) -> ConflictError:
     """A conversation names the blob."""
     return ConflictError(
         f"{digest} is named by a conversation.", code="blob_in_use", hint="Delete the conversation or its turn first."
+    )
+
+
+def unrecordable() -> CallerError:
+    """A value that no catalog can write."""
+    return CallerError(
+        "A value cannot be recorded.", hint="Text must be Unicode without lone surrogates, numbers below 2**63."
     )

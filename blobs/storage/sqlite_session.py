@@ -8,7 +8,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from blobs.domain.errors import BlobsError, CallerError, CorruptError, SettingsError, StoreError
+from blobs.domain.errors import BlobsError, CorruptError, SettingsError, StoreError
+from blobs.storage import refusals
 from blobs.storage.disk import make_folder, store_errors
 from blobs.storage.group_commit import GroupCommit
 
@@ -131,9 +132,9 @@ class SqliteSession:
         except BlobsError as refusal:
             execute("rollback to job")
             outcome = refusal
-        except (UnicodeEncodeError, OverflowError) as fault:
+        except (UnicodeEncodeError, OverflowError):
             execute("rollback to job")
-            outcome = _unrecordable(fault)
+            outcome = refusals.unrecordable()
         execute("release job")
         return outcome
 
@@ -155,7 +156,7 @@ class SqliteSession:
         try:
             yield
         except (UnicodeEncodeError, OverflowError) as fault:
-            raise _unrecordable(fault) from fault
+            raise refusals.unrecordable() from fault
         except self._engine.Error as fault:
             raise self._store_error(fault) from fault
 
@@ -179,11 +180,4 @@ def _engine() -> Any:
     raise SettingsError(
         "There is no SQLite of version 3.51.3 or later, and older ones can corrupt the catalog.",
         hint="Install pysqlite3 0.6.1 or later, which brings its own.",
-    )
-
-
-def _unrecordable(fault: Exception) -> CallerError:
-    return CallerError(
-        f"A value cannot be recorded ({type(fault).__name__}).",
-        hint="Text must be Unicode without lone surrogates, numbers below 2**63.",
     )

@@ -1,0 +1,321 @@
+"""The contract suite for catalogs; see `blobs.testing.storage`."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from blobs.domain.digest import Digest
+from blobs.domain.errors import CallerError, ConflictError, NotFoundError
+from blobs.domain.reference import Reference
+from blobs.storage.catalog import BlobRecord, Catalog, Change, NameRecord, TurnRecord
+
+RED, GREEN, BLUE = (Digest.of(each) for each in (b"red", b"green", b"blue"))
+
+
+def blob(digest: Digest, key: str = "k", *, size: int = 3) -> BlobRecord:
+    """A blob's record for tests."""
+    return BlobRecord(digest, size, key, 1_700_000_000_000)
+
+
+def name(
+    number: int, digest: Digest = RED, *, turn: int | None = None, previewed_turn: int | None = None
+) -> NameRecord:
+    """A name's record for tests."""
+    return NameRecord(number, digest, 3, "text/plain", turn, "list_orders", previewed_turn is not None, previewed_turn)
+
+
+def turn(number: int, answer: str = "[]", *, record: Digest | None = None) -> TurnRecord:
+    """A turn's record for tests."""
+    reference = None if record is None else Reference(record, 3, "application/json")
+    return TurnRecord(number, f"request {number}", answer, reference)
+
+
+class CatalogContract:
+    """What every `Catalog` keeps; `make_catalog` answers an empty one that may use the folder."""
+
+    def make_catalog(self, folder: Path) -> Catalog:
+        """Make the catalog under test."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def catalog(self, tmp_path: Path) -> Iterator[Catalog]:
+        """The catalog under test, closed afterwards."""
+        catalog = self.make_catalog(tmp_path)
+        yield catalog
+        catalog.close()
+
+    @pytest.fixture
+    def chat(self, catalog: Catalog) -> Catalog:
+        """The catalog with the blobs red and green and an empty conversation `chat`, all of tenant `a`."""
+        catalog.add_blob("a", blob(RED))
+        catalog.add_blob("a", blob(GREEN))
+        catalog.create_conversation("a", "chat", created_ms=1)
+        return catalog
+
+    def test_a_blob_is_found_as_it_was_recorded(self, catalog: Catalog) -> None:
+        """A record comes back whole; what was not recorded is not found."""
+        record = BlobRecord(RED, 2**40, "ab/cd.ef", 1_700_000_000_000)
+        assert catalog.find_blob("a", RED) is None
+        assert catalog.add_blob("a", record) == record
+        assert catalog.find_blob("a", RED) == record
+        assert catalog.find_blob("a", GREEN) is None
+
+    def test_the_first_record_of_a_blob_wins(self, catalog: Catalog) -> None:
+        """A second record of a digest changes nothing and learns the first one's key."""
+        catalog.add_blob("a", blob(RED, "first"))
+        assert catalog.add_blob("a", blob(RED, "second")).key == "first"
+        assert catalog.find_blob("a", RED) == blob(RED, "first")
+
+    def test_one_of_many_racing_records_wins(self, catalog: Catalog) -> None:
+        """Of many threads that record a blob at once all learn the same winner."""
+        with ThreadPoolExecutor(8) as pool:
+            winners = list(pool.map(lambda number: catalog.add_blob("a", blob(RED, f"key {number}")).key, range(32)))
+        found = catalog.find_blob("a", RED)
+        assert found is not None
+        assert set(winners) == {found.key}
+
+    def test_tenants_do_not_see_each_other(self, chat: Catalog) -> None:
+        """Nothing of one tenant is found, listed, changed or removed by another."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1), names=(name(1, turn=1),)))
+        chat.save_finding("a", RED, "profile", "x")
+        assert chat.find_blob("b", RED) is None
+        assert chat.list_blobs("b") == []
+        assert chat.forget_blob("b", RED) is None
+        assert chat.find_finding("b", RED, "profile") is None
+        assert chat.find_conversation("b", "chat") is None
+        assert chat.list_conversations("b") == []
+        assert chat.names("b", "chat") == []
+        assert chat.find_name("b", "chat", 1) is None
+        assert chat.turns("b", "chat") == []
+        assert chat.find_turn("b", "chat", 1) is None
+        assert chat.delete_conversation("b", "chat") is False
+        with pytest.raises(NotFoundError):
+            chat.commit("b", "chat", 2, Change())
+        assert chat.add_blob("b", blob(RED, "b's own")).key == "b's own"
+        assert chat.find_blob("a", RED) == blob(RED)
+
+    def test_another_tenants_blob_cannot_be_named(self, chat: Catalog) -> None:
+        """A conversation cannot name a blob that only another tenant has."""
+        chat.create_conversation("b", "chat", created_ms=1)
+        with pytest.raises(NotFoundError):
+            chat.commit("b", "chat", 1, Change(names=(name(1, RED),)))
+
+    def test_blobs_are_listed_by_digest_in_pages(self, catalog: Catalog) -> None:
+        """Pages that follow one another hold each blob once, in order."""
+        digests = sorted(Digest.of(bytes([number])) for number in range(7))
+        for each in digests:
+            catalog.add_blob("a", blob(each))
+        listed: list[Digest] = []
+        while page := catalog.list_blobs("a", after=listed[-1] if listed else None, limit=3):
+            assert len(page) <= 3
+            listed += [each.digest for each in page]
+        assert listed == digests
+
+    def test_a_forgotten_blob_is_gone_with_its_findings(self, chat: Catalog) -> None:
+        """Forgetting answers the record, once; a later record begins anew."""
+        chat.save_finding("a", RED, "profile", "old")
+        assert chat.forget_blob("a", RED) == blob(RED)
+        assert chat.forget_blob("a", RED) is None
+        assert chat.find_blob("a", RED) is None
+        assert chat.add_blob("a", blob(RED, "new")).key == "new"
+        assert chat.find_finding("a", RED, "profile") is None
+
+    def test_a_blob_in_use_cannot_be_forgotten(self, chat: Catalog) -> None:
+        """A blob stays while a name or a turn's record needs it, and can go afterwards."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1, record=GREEN), names=(name(1, RED, turn=1),)))
+        for each in (RED, GREEN):
+            with pytest.raises(ConflictError):
+                chat.forget_blob("a", each)
+        assert chat.delete_conversation("a", "chat") is True
+        assert chat.forget_blob("a", RED) == blob(RED)
+        assert chat.forget_blob("a", GREEN) == blob(GREEN)
+
+    def test_findings_are_kept_by_kind_and_replaced(self, chat: Catalog) -> None:
+        """A finding is found under its own kind, as it was saved last."""
+        chat.save_finding("a", RED, "profile", "old")
+        chat.save_finding("a", RED, "profile", "new: é 🦊 \x00")
+        chat.save_finding("a", RED, "columnar", "")
+        assert chat.find_finding("a", RED, "profile") == "new: é 🦊 \x00"
+        assert chat.find_finding("a", RED, "columnar") == ""
+        assert chat.find_finding("a", RED, "other") is None
+        assert chat.find_finding("a", GREEN, "profile") is None
+
+    def test_a_finding_needs_its_blob(self, catalog: Catalog) -> None:
+        """Nothing can be found out about a blob that is not recorded."""
+        with pytest.raises(NotFoundError):
+            catalog.save_finding("a", RED, "profile", "x")
+
+    def test_a_conversation_begins_empty(self, catalog: Catalog) -> None:
+        """A new conversation is at version 1, has no turn, and its first name is 1."""
+        made = catalog.create_conversation("a", "chat", created_ms=5, service="large", tools='["x"]')
+        assert (made.id, made.version, made.last_turn, made.next_name) == ("chat", 1, 0, 1)
+        assert (made.service, made.tools, made.created_ms) == ("large", '["x"]', 5)
+        assert catalog.find_conversation("a", "chat") == made
+        assert catalog.find_conversation("a", "other") is None
+
+    def test_an_id_is_taken_once(self, chat: Catalog) -> None:
+        """A second conversation of the same id is refused and changes nothing."""
+        with pytest.raises(ConflictError):
+            chat.create_conversation("a", "chat", created_ms=2, names=(name(1),))
+        found = chat.find_conversation("a", "chat")
+        assert found is not None
+        assert (found.created_ms, found.next_name) == (1, 1)
+
+    def test_a_conversation_is_carried_on(self, chat: Catalog) -> None:
+        """Names and turns that it begins with resolve, and numbering goes on after them."""
+        names, turns = (name(2, RED), name(7, GREEN)), (turn(1, record=RED), turn(2))
+        made = chat.create_conversation("a", "later", created_ms=1, names=names, turns=turns)
+        assert (made.last_turn, made.next_name) == (2, 8)
+        assert chat.names("a", "later") == list(names)
+        assert chat.turns("a", "later") == list(turns)
+        with pytest.raises(NotFoundError):
+            chat.create_conversation("a", "broken", created_ms=1, names=(name(1, BLUE),))
+        assert chat.find_conversation("a", "broken") is None
+
+    def test_conversations_are_listed_by_id_in_pages(self, catalog: Catalog) -> None:
+        """Pages that follow one another hold each conversation once, ordered by code point."""
+        ids = ["A", "a", "b", "é", "～", "🦊"]
+        for each in reversed(ids):
+            catalog.create_conversation("a", each, created_ms=1)
+        listed: list[str] = []
+        while page := catalog.list_conversations("a", after=listed[-1] if listed else None, limit=4):
+            listed += [each.id for each in page]
+        assert listed == ids
+
+    def test_a_deleted_conversation_leaves_its_blobs(self, chat: Catalog) -> None:
+        """Names and turns go with it and do not come back with its id; blobs stay."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1), names=(name(1, turn=1),)))
+        assert chat.delete_conversation("a", "chat") is True
+        assert chat.delete_conversation("a", "chat") is False
+        assert chat.find_conversation("a", "chat") is None
+        assert chat.create_conversation("a", "chat", created_ms=1).next_name == 1
+        assert (chat.names("a", "chat"), chat.turns("a", "chat")) == ([], [])
+        assert chat.find_blob("a", RED) == blob(RED)
+
+    def test_a_commit_records_a_turn_and_its_names(self, chat: Catalog) -> None:
+        """After a commit its turn, names and settings are found as they were given, one version on."""
+        first, attached = name(1, RED, turn=1, previewed_turn=1), name(2, GREEN)
+        done = turn(1, '[{"text":"é"}]', record=GREEN)
+        change = Change(turn=done, names=(first, attached), service="small", tools="[1]")
+        assert chat.commit("a", "chat", 1, change) == 2
+        assert chat.names("a", "chat") == [first, attached]
+        assert chat.find_name("a", "chat", 2) == attached
+        assert chat.find_name("a", "chat", 3) is None
+        assert chat.turns("a", "chat") == [done]
+        assert chat.find_turn("a", "chat", 1) == done
+        assert chat.find_turn("a", "chat", 2) is None
+        found = chat.find_conversation("a", "chat")
+        assert found is not None
+        assert (found.version, found.last_turn, found.next_name) == (2, 1, 3)
+        assert (found.service, found.tools) == ("small", "[1]")
+
+    def test_settings_not_given_stay(self, catalog: Catalog) -> None:
+        """A change without service and tools leaves both."""
+        catalog.create_conversation("a", "chat", created_ms=1, service="large", tools="[]")
+        catalog.commit("a", "chat", 1, Change(turn=turn(1)))
+        found = catalog.find_conversation("a", "chat")
+        assert found is not None
+        assert (found.service, found.tools) == ("large", "[]")
+
+    def test_a_name_can_be_replaced(self, chat: Catalog) -> None:
+        """A name given again takes the place of the one with its number."""
+        chat.commit("a", "chat", 1, Change(names=(name(1),)))
+        shown = name(1, previewed_turn=1)
+        chat.commit("a", "chat", 2, Change(turn=turn(1), names=(shown,)))
+        assert chat.names("a", "chat") == [shown]
+
+    def test_a_commit_at_an_old_version_is_refused_whole(self, chat: Catalog) -> None:
+        """Who has not seen the newest version changes nothing."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1)))
+        with pytest.raises(ConflictError) as refusal:
+            chat.commit("a", "chat", 1, Change(drop_turns_from=1, names=(name(1),)))
+        assert refusal.value.code == "version_conflict"
+        assert chat.turns("a", "chat") == [turn(1)]
+        assert chat.names("a", "chat") == []
+
+    def test_one_of_many_racing_commits_wins(self, chat: Catalog) -> None:
+        """Of many threads that commit on one version exactly one succeeds."""
+
+        def commit(number: int) -> bool:
+            try:
+                chat.commit("a", "chat", 1, Change(names=(name(number),)))
+            except ConflictError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(commit, range(1, 17)))
+        assert results.count(True) == 1
+        assert [each.number for each in chat.names("a", "chat")] == [results.index(True) + 1]
+
+    def test_a_commit_of_something_missing_is_refused_whole(self, chat: Catalog) -> None:
+        """A name or record of a blob that is not there undoes everything else in the change."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1)))
+        for change in (
+            Change(drop_turns_from=1, turn=turn(1, "new"), names=(name(1, RED), name(2, BLUE)), service="x"),
+            Change(drop_turns_from=1, turn=turn(1, "new", record=BLUE), names=(name(1, RED),), service="x"),
+        ):
+            with pytest.raises(NotFoundError):
+                chat.commit("a", "chat", 2, change)
+        assert chat.turns("a", "chat") == [turn(1)]
+        assert chat.names("a", "chat") == []
+        found = chat.find_conversation("a", "chat")
+        assert found is not None
+        assert (found.version, found.service) == (2, None)
+        with pytest.raises(NotFoundError):
+            chat.commit("a", "other", 1, Change())
+
+    def test_a_turn_is_added_once(self, chat: Catalog) -> None:
+        """A turn that is there must be dropped in the same change that gives it anew."""
+        chat.commit("a", "chat", 1, Change(turn=turn(1)))
+        with pytest.raises(ConflictError) as refusal:
+            chat.commit("a", "chat", 2, Change(turn=turn(1, "new")))
+        assert refusal.value.code == "turn_exists"
+        chat.commit("a", "chat", 2, Change(drop_turns_from=1, turn=turn(1, "new")))
+        assert chat.turns("a", "chat") == [turn(1, "new")]
+
+    def test_a_rollback_takes_back_turns_names_and_shown_flags(self, chat: Catalog) -> None:
+        """What the dropped turns gave is gone, what they showed counts as unseen, and numbers are given again."""
+        chat.commit("a", "chat", 1, Change(names=(name(1, GREEN),)))
+        chat.commit("a", "chat", 2, Change(turn=turn(1), names=(name(2, turn=1, previewed_turn=1),)))
+        shown = (name(1, GREEN, previewed_turn=2), name(3, turn=2, previewed_turn=2))
+        chat.commit("a", "chat", 3, Change(turn=turn(2), names=shown))
+        chat.commit("a", "chat", 4, Change(turn=turn(3), names=(name(4, turn=3),)))
+        assert chat.commit("a", "chat", 5, Change(drop_turns_from=2)) == 6
+        assert chat.turns("a", "chat") == [turn(1)]
+        assert chat.names("a", "chat") == [name(1, GREEN), name(2, turn=1, previewed_turn=1)]
+        found = chat.find_conversation("a", "chat")
+        assert found is not None
+        assert (found.last_turn, found.next_name) == (1, 3)
+
+    def test_turns_come_in_pages(self, catalog: Catalog) -> None:
+        """Pages that follow one another hold each turn once, in order."""
+        turns = tuple(turn(number) for number in (3, 1, 2, 12, 4))
+        catalog.create_conversation("a", "chat", created_ms=1, turns=turns)
+        assert [each.number for each in catalog.turns("a", "chat", limit=2)] == [1, 2]
+        assert [each.number for each in catalog.turns("a", "chat", after=2, limit=2)] == [3, 4]
+        assert [each.number for each in catalog.turns("a", "chat", after=4)] == [12]
+
+    def test_answers_are_kept_to_the_byte(self, chat: Catalog) -> None:
+        """What a model once read comes back as it was, whatever it holds and however large it is."""
+        answer = "\ufeff\r\n\x00\x1b[31m é e\u0301 🦊 " + "x" * 3_000_000
+        chat.commit("a", "chat", 1, Change(turn=turn(1, answer)))
+        found = chat.find_turn("a", "chat", 1)
+        assert found is not None
+        assert found.answer == answer
+
+    def test_text_that_cannot_be_written_is_the_callers_fault(self, chat: Catalog) -> None:
+        """Lone surrogates are refused as the caller's error, and nothing is recorded."""
+        with pytest.raises(CallerError):
+            chat.create_conversation("a", "\ud800", created_ms=1)
+        with pytest.raises(CallerError):
+            chat.commit("a", "chat", 1, Change(turn=turn(1, "\udfff")))
+        assert [each.id for each in chat.list_conversations("a")] == ["chat"]
+        assert chat.turns("a", "chat") == []
+
+    def test_closing_twice_does_nothing(self, catalog: Catalog) -> None:
+        """A second close is no error."""
+        catalog.close()
+        catalog.close()
