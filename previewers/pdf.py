@@ -1,0 +1,149 @@
+"""PDF: pages, each the text that can be extracted from it."""
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from blobs.domain.errors import UnreadableError
+from blobs.domain.media_type import PDF
+from blobs.domain.ranges import ItemRange
+from blobs.reading.base_view import BaseView
+from blobs.reading.reader import Confidence, Sample
+from blobs.reading.source import Source
+from previewers.parsing import parsing
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader as PypdfReader
+
+_MAGIC = b"%PDF-"
+_JUNK_BYTES_MAX = 1024
+"""Readers of PDF look for its signature in the first KiB: mail and web servers put junk before it."""
+
+_TEXTLESS_PAGES_MAX = 6
+_TITLE_CHARS_MAX = 200
+_KEPT_CHARS_MAX = 16 * 1024 * 1024
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_WHAT = "PDF"
+
+
+class PdfReader:
+    """PDF documents."""
+
+    name = "pdf"
+    media_types = (PDF,)
+    aliases = ("application/x-pdf",)
+
+    def sniff(self, sample: Sample) -> Confidence:
+        """The signature in front is one; behind some junk it must be borne out by the end of the file."""
+        if sample.head.startswith(_MAGIC):
+            return Confidence(100, PDF)
+        if _MAGIC in sample.head[:_JUNK_BYTES_MAX] and b"startxref" in sample.tail:
+            return Confidence(90, PDF)
+        return Confidence.NO
+
+    def open(self, source: Source) -> "PdfView":
+        """The pages; raises `UnreadableError` where it needs a password or has no readable page tree."""
+        return PdfView(source)
+
+
+class _SourceFile(io.RawIOBase):
+    """A source as a file that needs no closing: pypdf reads on as long as the view lives."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
+        if base + offset < 0:
+            raise OSError("before the start of the file")
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._source.read(self._at, self._at + len(buffer))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+
+class PdfView(BaseView):
+    """The pages of a PDF, as text."""
+
+    unit = "pages"
+
+    def __init__(self, source: Source) -> None:
+        from pypdf import PasswordType, PdfReader  # noqa: PLC0415  # heavy: only once a file is opened
+
+        super().__init__()
+        logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports every repair; damage is told in notes
+        self._texts: dict[int, str] = {}
+        self._kept_chars = 0
+        with parsing(_WHAT):
+            self._file: PypdfReader = PdfReader(io.BufferedReader(_SourceFile(source)), strict=False)
+            if self._file.is_encrypted:
+                if self._file.decrypt("") == PasswordType.NOT_DECRYPTED:
+                    raise UnreadableError(
+                        "The PDF is encrypted and needs a password.", hint="Ask for a copy without a password."
+                    )
+                self.notes.append("encrypted, opened with the empty password")
+            self.count: int | None = len(self._file.pages)
+        if not self.count:
+            raise UnreadableError("The PDF is damaged or not supported: it has no pages.")
+        self._note_missing_text(self.count)
+
+    def items(self, span: ItemRange) -> Iterator[str]:
+        """The text of each page; where a page cannot be read, its item says so in brackets."""
+        for page in range(span.start, min(span.stop, self.count or 0)):
+            yield self._text(page)
+
+    def facts(self) -> dict[str, Any]:
+        """The number of pages, and the title if the document names one."""
+        facts: dict[str, Any] = {"pages": self.count}
+        if title := self._title():
+            facts["title"] = title
+        return facts
+
+    def _title(self) -> str:
+        try:
+            title = self._file.metadata.title if self._file.metadata else None
+            return " ".join(_CONTROLS.sub(" ", str(title or "")).split())[:_TITLE_CHARS_MAX]
+        except Exception:  # noqa: BLE001  # a damaged title raises anything, and is no reason to refuse the document
+            return ""
+
+    def _note_missing_text(self, count: int) -> None:
+        """Say that there is no text: a few pages spread over the document are looked at until one has some."""
+        looked_at = sorted(
+            {page * (count - 1) // max(1, _TEXTLESS_PAGES_MAX - 1) for page in range(_TEXTLESS_PAGES_MAX)}
+        )
+        looked_at = [page for page in looked_at if page < count]
+        if any(self._text(page).strip() for page in looked_at):
+            return
+        if len(looked_at) == count:
+            self.notes.append("no page has text: probably scanned")
+        else:
+            numbers = ", ".join(str(page + 1) for page in looked_at)
+            self.notes.append(f"no text on pages {numbers}: probably scanned")
+
+    def _text(self, page: int) -> str:
+        text = self._texts.get(page)
+        if text is None:
+            text = self._extract(page)
+            if self._kept_chars + len(text) <= _KEPT_CHARS_MAX:
+                self._kept_chars += len(text)
+                self._texts[page] = text
+        return text
+
+    def _extract(self, page: int) -> str:
+        try:
+            return self._file.pages[page].extract_text()
+        except Exception as error:  # noqa: BLE001  # pypdf raises anything over one damaged page; the others can be read
+            return f"[the text of page {page + 1} cannot be read: {type(error).__name__}]"
