@@ -12,7 +12,7 @@ TEXT_BYTES_MAX = 3800
 """More problems than this teach a model nothing more; the rest are counted. Fits `error_bytes_max` with some room."""
 
 _SHOWN_CHARS_MAX = 60
-_NAMES_SHOWN_MAX = 10
+_WORDS_SHOWN_MAX = 10
 _PLAIN = re.compile(r"[\w.$~/-]{1,64}\Z")
 
 
@@ -69,15 +69,16 @@ def shown(value: Any) -> str:
             return f"a {type(value).__name__}"
 
 
-def listed(names: Sequence[str], *, last_word: str = "or") -> str:
+def listed(names: Sequence[str]) -> str:
     """`a, b or c`; of many names the first few and the last, with their number."""
-    shown_names = [shown_name(each) for each in names]
-    if len(shown_names) > _NAMES_SHOWN_MAX:
-        first, last = shown_names[:3], shown_names[-6:]
-        return f"{', '.join(first)}, …, {', '.join(last)} ({len(names)} in all)"
-    if len(shown_names) < 2:
-        return "".join(shown_names)
-    return f"{', '.join(shown_names[:-1])} {last_word} {shown_names[-1]}"
+    return either([shown_name(each) for each in names])
+
+
+def either(words: Sequence[str]) -> str:
+    """`a, b or c` of words that can stand as they are; of many the first few and the last, with their number."""
+    if len(words) > _WORDS_SHOWN_MAX:
+        return f"{', '.join(words[:3])}, …, {', '.join(words[-6:])} ({len(words)} in all)"
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def no_such_argument(name: str, known: Sequence[str]) -> str:

@@ -203,8 +203,10 @@ def test_a_refusal_says_what_to_give(given, line):
         (
             "blob_code",
             {"code": "x" * 32769},
-            "code: 32769 bytes are over the limit of 32768. "
-            "Join with a blob instead of listing values, or split the work.",
+            (
+                "code: 32769 bytes are over the limit of 32768. "
+                "Join with a blob instead of listing values, or split the work."
+            ),
         ),
         (
             "blob_code",
