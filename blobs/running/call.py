@@ -1,0 +1,174 @@
+"""One call from the host's side: hand a job to a worker, read its answer under caps and a deadline, and end it."""
+
+import io
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from blobs.domain import exact_json
+from blobs.running import frames
+from blobs.running.runner import Job, Outcome, Status
+from blobs.running.worker import LENGTH
+from blobs.running.zygote_process import Worker
+
+_READ_BYTES = 1 << 20
+_END_WAIT_S = 2.0
+
+
+class WorkerFailedError(Exception):
+    """The worker could not be shut in, or died before the task began: nothing of it ran. Never leaves this package."""
+
+
+class Call:
+    """One job on one worker. `descriptors` are the job's files in order; they are closed here."""
+
+    def __init__(self, worker: Worker, job: Job, descriptors: Sequence[int], payload_to: BinaryIO | None) -> None:
+        self._worker = worker
+        self._job = job
+        self._descriptors = descriptors
+        self._kept = io.BytesIO() if payload_to is None else None
+        self._sink: BinaryIO = payload_to or self._kept  # type: ignore[assignment]  # one of the two is always there
+        self._printed = bytearray()
+        self._unprinted_size = 0
+        self._answer = frames.AnswerReader(result_bytes_max=job.limits.result_bytes, payload=self._sink.write)
+        self._started_at = time.monotonic()
+
+    def send(self) -> None:
+        """Hand the job over. A worker that cannot take it has died; `finish` finds out."""
+        job = self._job
+        limits = job.limits
+        text = exact_json.dumps(
+            {
+                "task": job.task,
+                "arguments": dict(job.arguments),
+                "files": [file.name for file in job.files],
+                "limits": {
+                    "wall_ms": limits.wall_ms,
+                    "memory_bytes": limits.memory_bytes,
+                    "result_bytes": limits.result_bytes,
+                    "printed_bytes": limits.printed_bytes,
+                },
+            }
+        )
+        connection = self._worker.job
+        connection.settimeout(limits.wall_ms / 1000)
+        try:
+            socket.send_fds(connection, [LENGTH.pack(len(text))], self._descriptors)
+            connection.sendall(text)
+        except OSError:
+            pass  # see above
+        finally:
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+
+    def finish(self) -> Outcome:
+        """Wait for the end, the deadline, or the first breach of the protocol; the worker is killed in every case.
+
+        Raises `WorkerFailedError` where the task did not begin.
+        """
+        try:
+            status, fault = self._drive()
+        finally:
+            self._worker.kill()
+        self._drain_printed()
+        try:
+            return self._outcome(status, fault)
+        finally:
+            self._worker.end()
+
+    def _drive(self) -> tuple[Status, str]:
+        """Read until something ends the call; answers what, and a word on it."""
+        deadline = self._started_at + self._job.limits.wall_ms / 1000
+        poll = select.poll()
+        poll.register(self._worker.result, select.POLLIN)
+        poll.register(self._worker.printed, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            ready = poll.poll(left * 1000) if left > 0 else []
+            if not ready:
+                return "timeout", ""
+            for descriptor, _ in ready:
+                data = _read(descriptor)
+                if descriptor == self._worker.printed:
+                    self._keep_printed(data)
+                    if not data:
+                        poll.unregister(descriptor)
+                elif not data:
+                    return "killed", ""
+                else:
+                    try:
+                        self._answer.feed(data)
+                    except frames.ProtocolError as error:
+                        return "protocol", str(error)
+            if self._answer.is_done:
+                return "ok", ""
+
+    def _keep_printed(self, data: bytes) -> None:
+        room = self._job.limits.printed_bytes - len(self._printed)
+        self._printed += data[: max(room, 0)]
+        self._unprinted_size += len(data) - min(len(data), max(room, 0))
+
+    def _drain_printed(self) -> None:
+        """What still lies in the pipe was written before the answer."""
+        while data := _read(self._worker.printed):
+            self._keep_printed(data)
+
+    def _outcome(self, status: Status, fault: str) -> Outcome:
+        answer = self._answer
+        if answer.last == frames.FAILED or not answer.has_started and status != "timeout":
+            raise WorkerFailedError(answer.body.decode(errors="replace") or self._death())
+        if status == "ok":
+            try:
+                found = frames.decode_value(answer.body)
+            except frames.ProtocolError as error:
+                return self._end("protocol", str(error))
+            if "value" in found:
+                return Outcome("ok", found["value"], self._payload(), self._text(), self._wall_ms())
+            return Outcome(
+                found["status"], None, b"", self._text(), self._wall_ms(), found["fault"], traceback=found["traceback"]
+            )
+        return self._end(status, fault)
+
+    def _end(self, status: Status, fault: str) -> Outcome:
+        limits = self._job.limits
+        if status == "killed":
+            fault = self._death()
+            if self._worker.status & 0x7F == signal.SIGXCPU:
+                status = "timeout"
+        code, message = {
+            "timeout": ("timeout", f"The call was stopped after {limits.wall_ms / 1000:g} s."),
+            "killed": ("killed", f"The process of the call ended without an answer: {fault}."),
+            "protocol": ("protocol", f"The call's answer was refused: {fault}."),
+        }[status]
+        return Outcome(status, None, b"", self._text(), self._wall_ms(), {"code": code, "message": message, "hint": ""})
+
+    def _death(self) -> str:
+        """How the worker ended, when its zygote has said so."""
+        if not self._worker.ended.wait(_END_WAIT_S):
+            return "no reason is known"
+        number = self._worker.status & 0x7F
+        if number:
+            return f"signal {number} ({signal.strsignal(number)})"
+        return f"exit status {self._worker.status >> 8}"
+
+    def _payload(self) -> bytes:
+        return self._kept.getvalue() if self._kept is not None else b""
+
+    def _text(self) -> str:
+        text = self._printed.decode(errors="replace")
+        return f"{text}…(+{self._unprinted_size} bytes)" if self._unprinted_size else text
+
+    def _wall_ms(self) -> float:
+        return (time.monotonic() - self._started_at) * 1000
+
+
+def _read(descriptor: int) -> bytes:
+    """What is there; nothing at the end, and where nothing is there yet."""
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except BlockingIOError:
+        return b""

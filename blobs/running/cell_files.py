@@ -1,0 +1,80 @@
+"""The files of a job on their way into a cell: each becomes a descriptor that shows this file and nothing else."""
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from blobs.domain.errors import NotFoundError, SandboxError
+from blobs.running.runner import CellFile
+from blobs.running.zygote_process import ZygoteProcess
+
+
+def open_files(zygote: ZygoteProcess, files: Sequence[CellFile]) -> list[int]:
+    """Descriptors to pass to a worker, in order: mounts where there are namespaces, otherwise the files opened for reading.
+
+    The cell runs as another user than a root host. A file that this user could not read, on a file system that cannot
+    pretend otherwise, is given as a copy without a name. Raises `NotFoundError` for a file that is gone and
+    `SandboxError` for one that cannot be given.
+    """
+    paths = [file.path for file in files]
+    if not zygote.plan.layers.namespaces:
+        return _opened(paths, is_root=os.geteuid() == 0 and zygote.plan.layers.is_sandbox)
+    with contextlib.ExitStack() as copies:
+        while True:
+            try:
+                return zygote.bind(paths)
+            except PermissionError as error:
+                unreadable = Path(error.filename)
+                if unreadable not in {path.absolute() for path in paths}:
+                    raise SandboxError(f"The file {unreadable.name} cannot be given to a cell.") from None
+                copy = copies.enter_context(_readable_copy(unreadable))
+                paths = [copy if path.absolute() == unreadable else path for path in paths]
+
+
+def _opened(paths: Sequence[Path], *, is_root: bool) -> list[int]:
+    descriptors: list[int] = []
+    try:
+        for path in paths:
+            descriptor = _open_regular(path)
+            descriptors.append(descriptor)
+            if is_root and not os.fstat(descriptor).st_mode & stat.S_IROTH:
+                with _readable_copy(path) as copy:
+                    descriptors[-1] = _open_regular(copy)
+                os.close(descriptor)
+    except BaseException:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+    return descriptors
+
+
+def _open_regular(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise NotFoundError(f"The file {path.name} is gone.") from None
+    except OSError as error:
+        raise SandboxError(f"The file {path.name} cannot be given to a cell: {error.strerror}.") from None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise SandboxError(f"The file {path.name} cannot be given to a cell: not a regular file.")
+
+
+@contextlib.contextmanager
+def _readable_copy(path: Path) -> Iterator[Path]:
+    """A copy that everybody may read, in a folder that only the host may enter; it loses its name on leaving."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="blobs-cell-") as folder:
+            copy = Path(folder, "copy")
+            shutil.copyfile(path, copy)
+            copy.chmod(0o444)
+            yield copy
+    except FileNotFoundError:
+        raise NotFoundError(f"The file {path.name} is gone.") from None
+    except OSError as error:
+        raise SandboxError(f"The file {path.name} cannot be given to a cell: {error.strerror}.") from None

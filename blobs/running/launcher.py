@@ -1,0 +1,70 @@
+"""The launcher: a fresh interpreter that becomes binder and zygote. Run as `python -I -B -c START control binding PATH…`.
+
+With namespaces it forks: the parent stays where the host's files are and binds them (`blobs.running.binder`), the child
+leaves for the namespaces, and its child is process 1 there. Without, it is the zygote itself.
+"""
+
+import os
+import socket
+from typing import NoReturn
+
+from blobs.running import binder, kernel, namespaces, zygote
+from blobs.running.confinement import Confinement
+from blobs.running.plan import CELL_USER, Plan
+
+START = "import sys; sys.path[:] = sys.argv[3:]; from blobs.running.launcher import launch; launch(*map(int, sys.argv[1:3]))"
+PLAN_BYTES_MAX = 1 << 17
+
+
+def launch(control_descriptor: int, binding_descriptor: int) -> NoReturn:
+    """Serve the host at the other end of the two sockets. Never returns."""
+    control = socket.socket(fileno=control_descriptor)
+    binding = socket.socket(fileno=binding_descriptor)
+    plan = Plan.load(control.recv(PLAN_BYTES_MAX))
+    try:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        confinement = Confinement(plan)
+        if plan.layers.namespaces:
+            _split(plan, control, binding, confinement)
+        elif plan.layers.is_sandbox and os.getuid() == 0:
+            _become_nobody(plan)
+    except Exception as error:  # noqa: BLE001 (the host must hear of it, whatever it is)
+        zygote.fail(control, error)
+    binding.close()
+    zygote.run(plan, control, confinement)
+
+
+def _split(plan: Plan, control: socket.socket, binding: socket.socket, confinement: Confinement) -> None:
+    """Fork into binder and zygote; returns in the latter, as process 1 of the cell's namespaces."""
+    was_privileged = namespaces.is_privileged()
+    if not was_privileged:
+        namespaces.follow_host_mounts()
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        control.close()
+        there.close()
+        _, descriptors, _, _ = socket.recv_fds(here, 1, 1)
+        here.close()
+        os.wait()  # the process between, which has made the zygote by now
+        if descriptors:
+            binder.serve(binding, descriptors[0] if was_privileged else None)
+        os._exit(0)
+    binding.close()
+    here.close()
+    namespaces.enter_cell(plan, was_privileged=was_privileged)
+    user_namespace = os.open("/proc/self/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    socket.send_fds(there, [b"U"], [user_namespace])
+    os.close(user_namespace)
+    there.close()
+    if os.fork():
+        os._exit(0)
+    confinement.has_process_files = namespaces.mount_process_files()
+
+
+def _become_nobody(plan: Plan) -> None:
+    """As root without namespaces: give root up, if the libraries can still be read then."""
+    namespaces.become(CELL_USER)
+    hidden = [path for path in plan.visible_paths if not os.access(path, os.R_OK)]
+    if hidden:
+        raise RuntimeError(f"an unprivileged user cannot read {hidden[0]}")

@@ -1,0 +1,132 @@
+"""Namespaces and the root a cell sees: empty, but for read-only binds of libraries.
+
+All mount points are made in a fresh file system before any untrusted content exists, so no link can lead one astray.
+"""
+
+import os
+from pathlib import Path
+
+from blobs.running import kernel
+from blobs.running.plan import CELL_USER, Plan
+
+DEVICES = ("null", "zero", "urandom", "random")
+
+_READ_ONLY = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV
+_PLAIN_FILES = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+_ALL_BUT_USER = (
+    kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWCGROUP
+)
+
+
+def is_privileged() -> bool:
+    """Whether this process may mount and change its user without a user namespace."""
+    return kernel.has_capabilities(kernel.CAP_SYS_ADMIN, kernel.CAP_SETUID)
+
+
+def enter_user_namespace(user: int, group: int) -> None:
+    """Become root of a new user namespace in which nobody exists but this user."""
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    for name, text in (("setgroups", "deny"), ("gid_map", f"0 {group} 1"), ("uid_map", f"0 {user} 1")):
+        Path("/proc/self", name).write_text(text)
+
+
+def follow_host_mounts() -> None:
+    """As an unprivileged user: a user and a mount namespace in which files can be bound, and host mounts still appear."""
+    enter_user_namespace(os.getuid(), os.getgid())
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_SLAVE)
+
+
+def enter_cell(plan: Plan, *, was_privileged: bool) -> None:
+    """Enter every namespace and the cell's root; root gives itself up for good. The next child is process 1 inside.
+
+    Root builds the tree first, as itself: afterwards, as another user, it could not walk to libraries in its home. Its
+    mounts are then locked by the user namespace. The pid namespace must belong to that user namespace, or the zygote
+    could not go back to it after making a worker's.
+    """
+    if was_privileged:
+        kernel.unshare(kernel.CLONE_NEWNS)
+        _build_root(plan)
+        become(CELL_USER)
+        enter_user_namespace(CELL_USER, CELL_USER)
+        kernel.unshare(_ALL_BUT_USER)
+    else:
+        kernel.unshare(_ALL_BUT_USER)
+        _build_root(plan)
+    kernel.set_host_name(b"cell")
+
+
+def become(user: int) -> None:
+    """Change to an unprivileged user without any group."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the change cleared it, and /proc/self became root's
+
+
+def mount_process_files() -> bool:
+    """Mount a /proc of this pid namespace. False in a container whose own is masked: there a cell goes without."""
+    try:
+        kernel.mount("proc", "/proc", "proc", _PLAIN_FILES, "subset=pid")
+    except OSError:
+        kernel.mount("none", "/proc", "tmpfs", _PLAIN_FILES | kernel.MS_RDONLY, "size=4k")
+        return False
+    return True
+
+
+def mount_scratch(path: str, *, size: int, files: int) -> None:
+    """An empty file system in memory, of at most `size` bytes."""
+    kernel.mount("scratch", path, "tmpfs", _PLAIN_FILES, f"size={size},nr_inodes={files},mode=700")
+
+
+def make_read_only(path: str) -> None:
+    """Make one mount read-only."""
+    kernel.mount(None, path, None, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _PLAIN_FILES)
+
+
+def _build_root(plan: Plan) -> None:
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    links = {path: str(Path(path).readlink()) for path in plan.visible_paths if Path(path).is_symlink()}
+    trees = {path: kernel.clone_mount(path, is_recursive=True) for path in plan.visible_paths if path not in links}
+    devices = {f"/dev/{name}": kernel.clone_mount(f"/dev/{name}") for name in DEVICES}
+    folders = {path for path in trees if Path(path).is_dir()}
+    processes = kernel.clone_mount("/proc", is_recursive=True)
+
+    root = Path("/tmp" if Path("/tmp").is_dir() else "/mnt")  # noqa: S108 (only a place to mount on)
+    kernel.mount("cell", str(root), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
+    os.umask(0o022)
+    for path, target in links.items():
+        place = Path(f"{root}{path}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
+    for path, descriptor in trees.items():
+        kernel.change_mount(descriptor, _READ_ONLY, is_recursive=True)
+        kernel.attach_mount(descriptor, _mount_point(root, path, is_folder=path in folders))
+    for path, descriptor in devices.items():
+        kernel.attach_mount(descriptor, _mount_point(root, path, is_folder=False))
+    for path in ("/proc", "/blobs", "/etc", "/.old", plan.scratch, "/tmp"):  # noqa: S108 (the cell's own)
+        _mount_point(root, path, is_folder=True)
+    Path(f"{root}/etc/passwd").write_text(f"cell:x:65534:65534::{plan.scratch}:/\n")
+    # The kernel mounts a fresh /proc only where a whole one is seen: this one stays below it.
+    kernel.attach_mount(processes, f"{root}/proc")
+
+    os.chdir(root)
+    kernel.pivot_root(".", ".old")
+    os.chdir("/")
+    kernel.unmount("/.old")
+    Path("/.old").rmdir()
+    flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount(None, "/", None, flags)
+
+
+def _mount_point(root: Path, path: str, *, is_folder: bool) -> str:
+    place = Path(f"{root}{path}")
+    (place if is_folder else place.parent).mkdir(parents=True, exist_ok=True)
+    if not is_folder:
+        place.touch()
+    return str(place)

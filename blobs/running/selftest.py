@@ -1,0 +1,97 @@
+"""The self-test: run inside a real worker before a tier is trusted. It tries what must not work, and says what did."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import resource
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from blobs.domain.limits import MIB
+from blobs.running.syscall_table import this_machine
+
+MEMORY_BYTES = 300 * MIB
+_TOO_MUCH_BYTES = 900 * MIB
+_AF_VSOCK = 40
+_CLONE_NEWUSER = 0x10000000
+
+
+def run(arguments: dict[str, Any], files: dict[str, str], reply: object) -> list[str]:  # noqa: ARG001 (the form of a task)
+    """Answers the names of the probes that succeeded and should not have; an empty list is the pass.
+
+    `arguments` name a `canary` and a `stranger`, files of the host that everybody may read, the `folder` they lie in,
+    and the host's `process`. The file `given` must be readable.
+    """
+    canary, folder = arguments["canary"], arguments["folder"]
+    probes: dict[str, Callable[[], object]] = {
+        "read a file of the host": lambda: Path(canary).read_bytes(),
+        "read another blob": lambda: Path(arguments["stranger"]).read_bytes(),
+        "list a folder of the host": lambda: os.listdir(folder),
+        "write beside a blob": lambda: Path(folder, "written").write_bytes(b""),
+        "write the given blob": lambda: os.open(files["given"], os.O_WRONLY),
+        "change the given blob's mode": lambda: os.chmod(files["given"], 0o777),  # noqa: PTH101, S103 (must fail)
+        "write to /dev/shm": lambda: Path("/dev/shm/written").write_bytes(b""),  # noqa: S108 (must fail)
+        "read the host's processes": lambda: Path(f"/proc/{arguments['process']}/cmdline").read_bytes(),
+        "open an INET socket": lambda: socket.socket(socket.AF_INET),
+        "open a VSOCK socket": lambda: _system_call("socket", _AF_VSOCK, socket.SOCK_STREAM, 0),
+        "open a UNIX socket": lambda: socket.socket(socket.AF_UNIX),
+        "fork": _fork,
+        "run a program": lambda: os.execv("/bin/true", ["true"]),  # noqa: S606 (must fail)
+        "trace a process": lambda: _system_call("ptrace", 0, 0, 0, 0),
+        "make a user namespace": lambda: _system_call("unshare", _CLONE_NEWUSER),
+        "set up io_uring": lambda: _system_call("io_uring_setup", 1, 0),
+        "signal the host": lambda: os.kill(arguments["process"], 0),
+        "raise a limit": _raise_limit,
+        "allocate too much": lambda: bytearray(_TOO_MUCH_BYTES),
+    }
+    succeeded = [name for name, probe in probes.items() if _succeeds(probe)]
+    if Path(files["given"]).read_bytes() != b"given":
+        succeeded.append("read something else as the given blob")
+    return [*succeeded, *_wrong_status()]
+
+
+def _succeeds(probe: Callable[[], object]) -> bool:
+    try:
+        probe()
+    except (OSError, MemoryError, ValueError):
+        return False
+    return True
+
+
+_NUMBERS = {
+    "x86_64": {"socket": 41, "ptrace": 101, "unshare": 272, "io_uring_setup": 425},
+    "aarch64": {"socket": 198, "ptrace": 117, "unshare": 97, "io_uring_setup": 425},
+}
+
+
+def _system_call(name: str, *arguments: int) -> None:
+    machine = this_machine()
+    if machine is None:
+        raise OSError(errno.ENOSYS, name)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    words = [ctypes.c_long(each) for each in (_NUMBERS[machine.name][name], *arguments)]
+    if call(*words) < 0:
+        raise OSError(ctypes.get_errno(), name)
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _raise_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard + MIB, hard + MIB))
+
+
+def _wrong_status() -> list[str]:
+    """What the kernel says of this process, where /proc is there to ask."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        expected = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "CapPrm": "0" * 16}
+        return [f"{name} is {status[name]}" for name, wanted in expected.items() if status[name].strip() != wanted]
+    return []
