@@ -1,0 +1,97 @@
+"""What every conversation of a service shares: the store, the catalog, the tools, the limits."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from blobs.conversations.naming import Names, Placed
+from blobs.conversations.offload import Offloader
+from blobs.conversations.resolve import resolve
+from blobs.domain import exact_json
+from blobs.domain.errors import ToolInputError
+from blobs.domain.handle import blob_name, parse_blob_name
+from blobs.domain.limits import Limits
+from blobs.domain.reference import Reference
+from blobs.operations.hints import only_offered
+from blobs.operations.toolbox import Target, Toolbox, ToolAnswer, answer_json
+from blobs.operations.tools import CodeCall, parse_arguments
+from blobs.storage.blob_store import BlobStore
+from blobs.storage.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The answer to a tool call before its blob, if it is one, has a name."""
+
+    answer: ToolAnswer
+    blob: Placed | None
+    tool: str
+
+
+class Desk:
+    """One tenant's access to all that conversations need."""
+
+    def __init__(self, store: BlobStore, catalog: Catalog, toolbox: Toolbox, limits: Limits, tenant: str) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.limits = limits
+        self.tenant = tenant
+        self.offloader = Offloader(store, toolbox.profiles, limits, tenant)
+        self._toolbox = toolbox
+
+    def run_tool(self, tool: str, arguments: Any, names: Names, *, offered: list[str] | None = None) -> Called:
+        """Run one of the three tools over the names of a conversation; every fault of the model is an answer."""
+        try:
+            call = parse_arguments(tool, arguments, limits=self.limits)
+            wanted = call.blobs if isinstance(call, CodeCall) else (call.blob,)
+            targets = {name: self._target(name, names, call, i) for i, name in enumerate(wanted)}
+        except ToolInputError as problem:
+            return Called(ToolAnswer(False, only_offered(str(problem), offered)), None, tool)
+        answer = self._toolbox.run(self.tenant, call, targets)
+        if answer.message is not None:
+            answer = ToolAnswer(answer.is_ok, only_offered(answer.message, offered), answer.data, answer.blob)
+        blob = self.offloader.placed(answer.blob) if answer.blob is not None else None
+        return Called(answer, blob, tool)
+
+    def say(self, called: Called, names: Names) -> dict[str, Any]:
+        """The answer as the model reads it, its blob named."""
+        data = called.answer.data
+        if called.blob is not None:
+            data = names.handle(called.blob, called.tool)
+        return answer_json(called.answer, data)
+
+    def resolve(self, schema: Any, arguments: Any, names: Names) -> dict[str, Any]:
+        """Arguments with references in place of names, where the schema marks a blob."""
+
+        def lookup(name: str) -> Reference | None:
+            record = names.find(parse_blob_name(name) or 0)
+            return None if record is None else Reference(record.digest, record.size, record.type)
+
+        return resolve(schema, arguments, lookup, names.all())
+
+    def _target(self, name: str, names: Names, call: Any, place: int) -> Target:
+        record = names.find(parse_blob_name(name) or 0)
+        if record is None:
+            at = f"blobs.{place}" if isinstance(call, CodeCall) and len(call.blobs) > 1 else "blob"
+            raise ToolInputError(f"{at}: there is no {name[:40]}.", hint=use_one_of(names.all()))
+        reference = Reference(record.digest, record.size, record.type)
+        return Target(blob_name(record.number), reference, self._toolbox.profiles.of(self.tenant, reference))
+
+
+def use_one_of(names: list[str]) -> str:
+    """An instruction that names what there is, in a bounded way."""
+    match names:
+        case []:
+            return "There are no blobs in this conversation yet: call a tool whose result is large first."
+        case [only]:
+            return f"Use {only}."
+        case _ if len(names) <= 8:
+            return f"Use {', '.join(names[:-1])} or {names[-1]}."
+        case _:
+            return f"Use one of {names[0]} to {names[-1]} ({len(names)} blobs)."
+
+
+def request_digest(value: Any) -> str:
+    """What identifies a request: the same body gives the same digest."""
+    import hashlib
+
+    return hashlib.sha256(exact_json.dumps(value)).hexdigest()

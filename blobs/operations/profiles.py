@@ -1,0 +1,144 @@
+"""Profiles of stored blobs: found once, kept, and never a reason to fail a turn."""
+
+import re
+import threading
+from typing import Any
+
+from blobs.domain import exact_json
+from blobs.domain.errors import BlobsError, SandboxError
+from blobs.domain.handle import Profile
+from blobs.domain.media_type import BINARY
+from blobs.domain.reference import Reference
+from blobs.operations.opening import FALLBACKS
+from blobs.operations.workshop import TaskFailure, Workshop
+from blobs.reading.cost import undecoded_cost
+
+RECIPE = "1"
+"""Changes whenever a profile of the same bytes may come out differently, so that kept ones are not mistaken."""
+
+BACKGROUND_MS = 300_000
+"""How long the preview job of a large blob may go on after the turn has been answered."""
+
+_AT_WORK = re.compile(r"^reader (\S+)(?: (\S+))?$", re.MULTILINE)
+
+
+class Profiles:
+    """Finds out what a handle says of a blob, within the time that a turn waits."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+        self._catalog = workshop.catalog
+
+    def of(self, tenant: str, reference: Reference) -> Profile:
+        """The profile of a blob whose declared type is the reference's.
+
+        A reader that raises, hangs, crashes or takes too much memory is passed over, with a note; a blob that takes
+        longer than a turn waits gets a handle that says so, and the count goes on in the background.
+        """
+        kept = self._kept(tenant, reference)
+        if kept is not None:
+            return kept
+        avoid: list[str] = []
+        notes: list[str] = []
+        for _ in range(3):
+            try:
+                found = self._find(tenant, reference, avoid, notes, self._workshop.limits.preview_ms_max)
+            except TaskFailure as failure:
+                name, media_type = _at_work(failure.outcome.printed)
+                if failure.outcome.status == "timeout" and self._is_ours(name):
+                    return self._unfinished(tenant, reference, name, media_type or reference.type)
+                notes.append(f"the reader {name or 'of this format'!r} {_REASONS[failure.outcome.status]}")
+                avoid.append(name) if name else avoid.extend(self._all_but_fallbacks())
+            except SandboxError as refusal:
+                notes.append(f"not read as its format: {refusal.message}")
+                avoid.extend(self._all_but_fallbacks())
+            except BlobsError:
+                break
+            else:
+                self._keep(tenant, reference, found)
+                return found
+        return self._bare(reference, notes)
+
+    def _find(
+        self, tenant: str, reference: Reference, avoid: list[str], notes: list[str], wall_ms: int
+    ) -> Profile:
+        arguments: dict[str, Any] = {
+            "op": "profile",
+            "declared_type": reference.type if reference.type != BINARY else None,
+            "avoid": avoid,
+            "notes": notes,
+            "seed": reference.digest.hex[:16],
+            "preview_bytes_max": self._workshop.limits.preview_bytes_max,
+        }
+        done = self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms)
+        return Profile.from_json(done.value)
+
+    def _kept(self, tenant: str, reference: Reference) -> Profile | None:
+        text = self._catalog.find_finding(tenant, reference.digest, _kind(reference.type))
+        return Profile.from_json(exact_json.loads(text)) if text is not None else None
+
+    def _keep(self, tenant: str, reference: Reference, profile: Profile) -> None:
+        text = exact_json.text(profile.to_json())
+        for media_type in {reference.type, profile.type}:
+            self._catalog.save_finding(tenant, reference.digest, _kind(media_type), text)
+
+    def _unfinished(self, tenant: str, reference: Reference, reader: str, media_type: str) -> Profile:
+        """The profile of a blob that is too large to be counted while a turn waits; the count goes on."""
+        threading.Thread(
+            target=self._finish, args=(tenant, reference), name="blobs-preview", daemon=True
+        ).start()
+        notes = ["still being counted: its items are not known yet; blob_read and blob_code work on all of it"]
+        return Profile(
+            type=media_type,
+            reader=reader,
+            unit=None,
+            items=None,
+            cost=undecoded_cost(reference.size),
+            preview={"notes": notes},
+            facts={},
+        )
+
+    def _finish(self, tenant: str, reference: Reference) -> None:
+        try:
+            self._keep(tenant, reference, self._find(tenant, reference, [], [], BACKGROUND_MS))
+        except BlobsError:
+            return  # the handle has said what is not known; a later call tries again
+
+    def _is_ours(self, name: str | None) -> bool:
+        plug_in = self._workshop.registry.by_name(name) if name else None
+        return plug_in is not None and plug_in.is_built_in
+
+    def _all_but_fallbacks(self) -> list[str]:
+        return [each.name for each in self._workshop.registry.plug_ins() if each.name not in FALLBACKS]
+
+    @staticmethod
+    def _bare(reference: Reference, notes: list[str]) -> Profile:
+        """What can be said without opening the blob at all."""
+        return Profile(
+            type=reference.type,
+            reader="binary",
+            unit=None,
+            items=None,
+            cost=undecoded_cost(reference.size),
+            preview={"notes": notes} if notes else {},
+            facts={},
+        )
+
+
+_REASONS = {
+    "timeout": "did not answer in time",
+    "memory": "took too much memory",
+    "killed": "crashed",
+    "protocol": "answered in a form that is refused",
+    "error": "failed",
+}
+
+
+def _at_work(printed: str) -> tuple[str, str]:
+    """Name and type of the reader that was at work when its process ended."""
+    lines = _AT_WORK.findall(printed)
+    return lines[-1] if lines else ("", "")
+
+
+def _kind(media_type: str) -> str:
+    return f"profile/{RECIPE}/{media_type}"

@@ -1,0 +1,152 @@
+"""Where a view's work is done: in this process for small blobs of our own light formats, else in a cell."""
+
+import io
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
+
+from blobs.domain.digest import Digest
+from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputError
+from blobs.domain.limits import MIB, Limits
+from blobs.operations import view_task
+from blobs.operations.opening import take_sample
+from blobs.reading.registry import Registry
+from blobs.reading.source import BytesSource
+from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner
+from blobs.storage.blob_store import BlobStore, StoredBlob
+from blobs.storage.catalog import Catalog
+
+LIGHT_BYTES_MAX = 1 * MIB
+"""Up to this size light formats are read in the server's process: a cell costs more than the work."""
+
+_log = logging.getLogger("blobs.operations")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a view task answered: its value, and the file with the bytes that belong to it, at its beginning."""
+
+    value: Any
+    payload: BinaryIO
+
+
+class TaskFailure(BlobsError):
+    """A cell ended without an answer: too slow, too large, or broken. `printed` tells what was under way."""
+
+    code = "task_failed"
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(f"the cell ended with {outcome.status!r}")
+        self.outcome = outcome
+
+
+class Workshop:
+    """Does view tasks over the blobs of a store."""
+
+    def __init__(
+        self,
+        store: BlobStore,
+        catalog: Catalog,
+        runner: Runner,
+        limits: Limits,
+        *,
+        readers_dir: str | None,
+        scratch: Path | None,
+    ) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.limits = limits
+        self.registry: Registry = view_task.registry_of(readers_dir)
+        self._runner = runner
+        self._readers_dir = readers_dir
+        self._scratch = scratch
+        self.has_foreign_readers = any(each.reader and not each.is_built_in for each in self.registry.plug_ins())
+
+    def view(self, tenant: str, digest: Digest, reader: str, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
+        """Do one op with the reader that the blob's profile names."""
+        blob = self.store.open(tenant, digest)
+        wanted = {**arguments, "reader": reader}
+        plug_in = self.registry.by_name(reader)
+        if plug_in is not None and plug_in.is_light and plug_in.is_built_in and blob.size <= LIGHT_BYTES_MAX:
+            return self._here(blob, wanted)
+        return self._in_cell(blob, wanted, wall_ms=wall_ms)
+
+    def first_view(self, tenant: str, digest: Digest, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
+        """Do one op that chooses its reader itself."""
+        blob = self.store.open(tenant, digest)
+        if blob.size <= LIGHT_BYTES_MAX and not self.has_foreign_readers:
+            sample = take_sample(BytesSource(blob.read(0, blob.size)), arguments.get("declared_type"))
+            best = next(iter(self.registry.choose(sample)), None)
+            if best is not None and best.plug_in.is_light:
+                heavy = [each.name for each in self.registry.plug_ins() if not each.is_light]
+                return self._here(blob, {**arguments, "avoid": [*arguments.get("avoid", ()), *heavy]})
+        return self._in_cell(blob, arguments, wall_ms=wall_ms)
+
+    def task(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        files: tuple[CellFile, ...],
+        *,
+        wall_ms: int,
+        result_bytes: int,
+    ) -> tuple[Outcome, BinaryIO]:
+        """Run any task in a cell; the outcome, and the payload as a file at its beginning."""
+        payload = TemporaryFile(dir=self._scratch)  # noqa: SIM115  # handed to the caller, gone when dropped
+        limits = CellLimits(
+            wall_ms=wall_ms,
+            memory_bytes=self.limits.cell_memory_bytes_max,
+            result_bytes=result_bytes,
+            printed_bytes=self.limits.printed_bytes_max,
+        )
+        outcome = self._runner.run(Job(name, arguments, files, limits), payload_to=payload)
+        payload.seek(0)
+        return outcome, payload
+
+    def _here(self, blob: StoredBlob, arguments: Mapping[str, Any]) -> Done:
+        payload = io.BytesIO()
+        value = view_task.work(BytesSource(blob.read(0, blob.size)), arguments, payload, registry=self.registry)
+        payload.seek(0)
+        return Done(value, payload)
+
+    def _in_cell(self, blob: StoredBlob, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
+        arguments = {**arguments, "readers_dir": self._readers_dir}
+        outcome, payload = self.task(
+            "view",
+            arguments,
+            (CellFile("blob", blob.path()),),
+            wall_ms=wall_ms,
+            result_bytes=self.limits.blob_bytes_max,
+        )
+        return Done(answer_of(outcome), payload)
+
+
+def answer_of(outcome: Outcome) -> Any:
+    """The value of an outcome, or the error that it stands for.
+
+    What a task raised for its caller is raised here again; `TaskFailure` stands for everything that is not an answer.
+    """
+    if outcome.status == "ok":
+        return outcome.value
+    error = outcome.error or {}
+    code = error.get("code", "internal_error")
+    if outcome.status == "error" and code != "internal_error":
+        raise ToolInputError(error.get("message", ""), code=code, hint=error.get("hint", ""))
+    _log.warning("cell: %s %s %s", outcome.status, error.get("message", ""), outcome.traceback)
+    raise TaskFailure(outcome)
+
+
+def explain(failure: TaskFailure, what: str, wall_ms: int) -> BlobsError:
+    """What a model is told where a cell ended without an answer."""
+    match failure.outcome.status:
+        case "timeout":
+            return LimitError(f"{what} did not end within {wall_ms // 1000} s.", code="timeout")
+        case "memory":
+            return LimitError(f"{what} needed more memory than a call may have.", code="memory")
+        case "error":
+            return SandboxError("internal error", code="internal_error")
+        case _:
+            return SandboxError(f"{what} crashed.", code="crashed", hint="Ask for a smaller part.")

@@ -1,0 +1,92 @@
+"""From settings to the objects of a running service."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from blobs.conversations.desk import Desk
+from blobs.domain.errors import StoreError
+from blobs.domain.limits import Limits
+from blobs.operations.profiles import Profiles
+from blobs.operations.toolbox import Toolbox
+from blobs.operations.workshop import Workshop
+from blobs.running.runner import Runner
+from blobs.settings import Settings
+from blobs.storage.blob_store import BlobStore
+from blobs.storage.catalog import Catalog
+from blobs.storage.content import ContentStore
+
+TASKS = {
+    "view": "blobs.operations.view_task:run",
+    "sql": "blobs.querying.sql_task:run",
+    "python": "blobs.querying.python_task:run",
+}
+"""What runs in a cell, by the names that jobs use."""
+
+TRUSTED_TASKS = ("view", "sql")
+"""Our own code over foreign data: where no cell can be had, it may run in a plain process with limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The parts of a service, made once per process."""
+
+    settings: Settings
+    store: BlobStore
+    catalog: Catalog
+    runner: Runner
+    workshop: Workshop
+    toolbox: Toolbox
+    temporary: "tempfile.TemporaryDirectory[str] | None"
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the service."""
+        return self.settings.limits
+
+    def desk(self, tenant: str) -> Desk:
+        """One tenant's access."""
+        return Desk(self.store, self.catalog, self.toolbox, self.limits, tenant)
+
+    def close(self) -> None:
+        """End the cells, then close the stores."""
+        self.runner.close()
+        self.store.close()
+        if self.temporary is not None:
+            self.temporary.cleanup()
+
+
+def build(settings: Settings) -> Service:
+    """Open the stores and make the rest; cells start with the first job. Raises `StoreError`, `SettingsError`."""
+    temporary = tempfile.TemporaryDirectory(prefix="blobs-") if settings.store == ":memory:" else None
+    folder = Path(temporary.name if temporary is not None else settings.store).absolute()
+    content, catalog = _stores(folder, in_memory=temporary is not None)
+    limits = settings.limits
+    copies, scratch = folder / "copies", folder / "scratch"
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    store = BlobStore(content, catalog, limits=limits, copies_folder=copies)
+    runner = _runner(settings)
+    workshop = Workshop(store, catalog, runner, limits, readers_dir=settings.readers_dir, scratch=scratch)
+    toolbox = Toolbox(workshop, Profiles(workshop))
+    return Service(settings, store, catalog, runner, workshop, toolbox, temporary)
+
+
+def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:
+    if in_memory:
+        from blobs.storage.memory import MemoryCatalog, MemoryContentStore
+
+        return MemoryContentStore(), MemoryCatalog()
+    from blobs.storage.local import LocalContentStore
+    from blobs.storage.sqlite import SqliteCatalog
+
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The store folder {folder} cannot be made: {error.strerror}.") from None
+    return LocalContentStore(folder), SqliteCatalog(folder / "catalog.db")
+
+
+def _runner(settings: Settings) -> Runner:
+    from blobs.running.pool import open_pool
+
+    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, limits=settings.limits)
