@@ -4,6 +4,7 @@ It lives where the host's mounts are seen, outside of every cell, and serves the
 descriptor is all that a cell ever gets: no folder of the host, no path, no way to the file beside it.
 """
 
+import errno
 import json
 import os
 import socket
@@ -13,14 +14,13 @@ from blobs.running import kernel
 
 _READ_ONLY_FILE = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV | kernel.ATTR_NOEXEC
 REQUEST_BYTES_MAX = 1 << 17
-UNREADABLE = "unreadable"
-"""The cell's user could not open the file; the host must offer a copy."""
 
 
 def serve(requests: socket.socket, user_namespace: int | None) -> None:
     """Answer requests until the host is gone. A request is a JSON list of paths; the answer a JSON list of problems.
 
-    With no problem the mounts come along in order. `user_namespace` is the cell's where files are root's: mounts are
+    With no problem the mounts come along in order. The problem EACCES says that the cell's user could not open the
+    file, and the host must offer a copy. `user_namespace` is the cell's where files are root's: mounts are
     then seen through it, so that a file of mode 600 need not be opened to the world.
     """
     while message := _received(requests):
@@ -29,10 +29,8 @@ def serve(requests: socket.socket, user_namespace: int | None) -> None:
         for path in json.loads(message):
             try:
                 mounts.append(_bind(path, user_namespace))
-            except PermissionError:
-                problems.append({"path": path, "problem": UNREADABLE})
             except OSError as error:
-                problems.append({"path": path, "problem": error.strerror or str(error)})
+                problems.append({"path": path, "number": error.errno or 0, "problem": error.strerror or str(error)})
         try:
             socket.send_fds(requests, [json.dumps(problems).encode()], [] if problems else mounts)
         except ConnectionError:
@@ -61,7 +59,7 @@ def _bind(path: str, user_namespace: int | None) -> int:
     try:
         owns_roots_files = _restrict(mount, user_namespace)
         if not _is_readable(status, owns_roots_files=owns_roots_files):
-            raise PermissionError(path)
+            raise PermissionError(errno.EACCES, "not readable in a cell")
     except OSError:
         os.close(mount)
         raise

@@ -7,12 +7,14 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import BinaryIO
 
 from blobs.domain import exact_json
+from blobs.domain.errors import LimitError
 from blobs.running import frames
 from blobs.running.runner import Job, Outcome, Status
-from blobs.running.worker import LENGTH
+from blobs.running.worker import JOB_BYTES_MAX, LENGTH
 from blobs.running.zygote_process import Worker
 
 _READ_BYTES = 1 << 20
@@ -23,12 +25,30 @@ class WorkerFailedError(Exception):
     """The worker could not be shut in, or died before the task began: nothing of it ran. Never leaves this package."""
 
 
-class Call:
-    """One job on one worker. `descriptors` are the job's files in order; they are closed here."""
+def encode_job(job: Job) -> bytes:
+    """What a worker reads. Raises `CallerError` where arguments are not JSON, `LimitError` where they are too long."""
+    text = exact_json.dumps(
+        {
+            "task": job.task,
+            "arguments": dict(job.arguments),
+            "files": [file.name for file in job.files],
+            "limits": asdict(job.limits),
+        }
+    )
+    if len(text) > JOB_BYTES_MAX:
+        raise LimitError(f"The arguments of a job are {len(text)} bytes, more than {JOB_BYTES_MAX}.")
+    return text
 
-    def __init__(self, worker: Worker, job: Job, descriptors: Sequence[int], payload_to: BinaryIO | None) -> None:
+
+class Call:
+    """One job, encoded as `text`, on one worker. `descriptors` are its files in order; they are closed here."""
+
+    def __init__(
+        self, worker: Worker, job: Job, text: bytes, *, descriptors: Sequence[int], payload_to: BinaryIO | None
+    ) -> None:
         self._worker = worker
         self._job = job
+        self._text = text
         self._descriptors = descriptors
         self._kept = io.BytesIO() if payload_to is None else None
         self._sink: BinaryIO = payload_to or self._kept  # type: ignore[assignment]  # one of the two is always there
@@ -38,29 +58,14 @@ class Call:
         self._started_at = time.monotonic()
 
     def send(self) -> None:
-        """Hand the job over. A worker that cannot take it has died; `finish` finds out."""
-        job = self._job
-        limits = job.limits
-        text = exact_json.dumps(
-            {
-                "task": job.task,
-                "arguments": dict(job.arguments),
-                "files": [file.name for file in job.files],
-                "limits": {
-                    "wall_ms": limits.wall_ms,
-                    "memory_bytes": limits.memory_bytes,
-                    "result_bytes": limits.result_bytes,
-                    "printed_bytes": limits.printed_bytes,
-                },
-            }
-        )
+        """Hand the job over. A worker that cannot take it has died: `finish` finds out."""
         connection = self._worker.job
-        connection.settimeout(limits.wall_ms / 1000)
+        connection.settimeout(self._job.limits.wall_ms / 1000)
         try:
-            socket.send_fds(connection, [LENGTH.pack(len(text))], self._descriptors)
-            connection.sendall(text)
+            socket.send_fds(connection, [LENGTH.pack(len(self._text))], self._descriptors)
+            connection.sendall(self._text)
         except OSError:
-            pass  # see above
+            pass  # as said
         finally:
             for descriptor in self._descriptors:
                 os.close(descriptor)
@@ -75,10 +80,7 @@ class Call:
         finally:
             self._worker.kill()
         self._drain_printed()
-        try:
-            return self._outcome(status, fault)
-        finally:
-            self._worker.end()
+        return self._outcome(status, fault)
 
     def _drive(self) -> tuple[Status, str]:
         """Read until something ends the call; answers what, and a word on it."""
@@ -119,7 +121,7 @@ class Call:
 
     def _outcome(self, status: Status, fault: str) -> Outcome:
         answer = self._answer
-        if answer.last == frames.FAILED or not answer.has_started and status != "timeout":
+        if answer.last == frames.FAILED or (not answer.has_started and status != "timeout"):
             raise WorkerFailedError(answer.body.decode(errors="replace") or self._death())
         if status == "ok":
             try:
@@ -127,9 +129,15 @@ class Call:
             except frames.ProtocolError as error:
                 return self._end("protocol", str(error))
             if "value" in found:
-                return Outcome("ok", found["value"], self._payload(), self._text(), self._wall_ms())
+                return Outcome("ok", found["value"], self._payload(), self._printed_text(), self._wall_ms())
             return Outcome(
-                found["status"], None, b"", self._text(), self._wall_ms(), found["fault"], traceback=found["traceback"]
+                found["status"],
+                None,
+                b"",
+                self._printed_text(),
+                self._wall_ms(),
+                found["fault"],
+                traceback=found["traceback"],
             )
         return self._end(status, fault)
 
@@ -137,14 +145,14 @@ class Call:
         limits = self._job.limits
         if status == "killed":
             fault = self._death()
-            if self._worker.status & 0x7F == signal.SIGXCPU:
-                status = "timeout"
         code, message = {
             "timeout": ("timeout", f"The call was stopped after {limits.wall_ms / 1000:g} s."),
             "killed": ("killed", f"The process of the call ended without an answer: {fault}."),
             "protocol": ("protocol", f"The call's answer was refused: {fault}."),
         }[status]
-        return Outcome(status, None, b"", self._text(), self._wall_ms(), {"code": code, "message": message, "hint": ""})
+        return Outcome(
+            status, None, b"", self._printed_text(), self._wall_ms(), {"code": code, "message": message, "hint": ""}
+        )
 
     def _death(self) -> str:
         """How the worker ended, when its zygote has said so."""
@@ -158,7 +166,7 @@ class Call:
     def _payload(self) -> bytes:
         return self._kept.getvalue() if self._kept is not None else b""
 
-    def _text(self) -> str:
+    def _printed_text(self) -> str:
         text = self._printed.decode(errors="replace")
         return f"{text}…(+{self._unprinted_size} bytes)" if self._unprinted_size else text
 

@@ -14,7 +14,7 @@ from blobs.running.zygote_process import ZygoteProcess
 
 
 def open_files(zygote: ZygoteProcess, files: Sequence[CellFile]) -> list[int]:
-    """Descriptors to pass to a worker, in order: mounts where there are namespaces, otherwise the files opened for reading.
+    """Descriptors to pass to a worker, in order: mounts where there are namespaces, otherwise files open for reading.
 
     The cell runs as another user than a root host. A file that this user could not read, on a file system that cannot
     pretend otherwise, is given as a copy without a name. Raises `NotFoundError` for a file that is gone and
@@ -22,7 +22,7 @@ def open_files(zygote: ZygoteProcess, files: Sequence[CellFile]) -> list[int]:
     """
     paths = [file.path for file in files]
     if not zygote.plan.layers.namespaces:
-        return _opened(paths, is_root=os.geteuid() == 0 and zygote.plan.layers.is_sandbox)
+        return _opened(paths, zygote.facts["user"])
     with contextlib.ExitStack() as copies:
         while True:
             try:
@@ -35,13 +35,13 @@ def open_files(zygote: ZygoteProcess, files: Sequence[CellFile]) -> list[int]:
                 paths = [copy if path.absolute() == unreadable else path for path in paths]
 
 
-def _opened(paths: Sequence[Path], *, is_root: bool) -> list[int]:
+def _opened(paths: Sequence[Path], user: int) -> list[int]:
     descriptors: list[int] = []
     try:
         for path in paths:
             descriptor = _open_regular(path)
             descriptors.append(descriptor)
-            if is_root and not os.fstat(descriptor).st_mode & stat.S_IROTH:
+            if not _is_readable(os.fstat(descriptor), user):
                 with _readable_copy(path) as copy:
                     descriptors[-1] = _open_regular(copy)
                 os.close(descriptor)
@@ -50,6 +50,13 @@ def _opened(paths: Sequence[Path], *, is_root: bool) -> list[int]:
             os.close(descriptor)
         raise
     return descriptors
+
+
+def _is_readable(status: os.stat_result, user: int) -> bool:
+    """Whether a process of this user and no group may open the file. An unprivileged host is that user itself."""
+    if os.geteuid() != 0:
+        return True
+    return bool(status.st_mode & (stat.S_IRUSR if status.st_uid == user else stat.S_IROTH))
 
 
 def _open_regular(path: Path) -> int:

@@ -54,7 +54,7 @@ class Confinement:
         return [descriptor for descriptor, _ in self._rules]
 
     def measure(self) -> None:
-        """In the zygote, when everything is loaded: open what the rules name, and see how much memory there is already."""
+        """In the zygote, when everything is loaded: open what the rules name, and see how much memory is in use."""
         if self.layers.landlock:
             self._rules = [
                 landlock.reading_rule(path) for path in self.plan.visible_paths if not Path(path).is_symlink()
@@ -113,13 +113,7 @@ class Confinement:
     def _bind(self, files: Sequence[tuple[str, int]]) -> tuple[dict[str, str], int, list[landlock.Rule]]:
         """Paths, bytes in all, and the rules that allow reading each."""
         if not self.layers.namespaces:
-            paths = {name: f"/proc/self/fd/{descriptor}" for name, descriptor in files}
-            rules = [(descriptor, landlock.READ_FILE) for _, descriptor in files]
-            return (
-                paths,
-                sum(os.fstat(descriptor).st_size for _, descriptor in files),
-                [*rules, *_host_rules(self.layers.landlock)],
-            )
+            return self._name_open(files)
         paths = {}
         size = 0
         rules = []
@@ -137,6 +131,14 @@ class Confinement:
             scratch = os.open(self.plan.scratch, os.O_PATH | os.O_CLOEXEC)
             rules.append((scratch, landlock.SCRATCH))
         return paths, size, rules
+
+    def _name_open(self, files: Sequence[tuple[str, int]]) -> tuple[dict[str, str], int, list[landlock.Rule]]:
+        """As `_bind`, where nothing can be mounted: the path of a file is that of its own descriptor."""
+        paths = {name: f"/proc/self/fd/{descriptor}" for name, descriptor in files}
+        size = sum(os.fstat(descriptor).st_size for _, descriptor in files)
+        if not self.layers.landlock:
+            return paths, size, []
+        return paths, size, [*((descriptor, landlock.READ_FILE) for _, descriptor in files), *_host_rules()]
 
     def _limit(self, limits: CellLimits, *, file_bytes: int) -> None:
         data = self._data_bytes + limits.memory_bytes
@@ -178,10 +180,8 @@ def _machine_for(plan: Plan) -> Machine | None:
     return machine
 
 
-def _host_rules(is_needed: bool) -> list[landlock.Rule]:
-    """Without mounts the host's /proc and /sys are seen: allow the few files that DuckDB must read to know its limits."""
-    if not is_needed:
-        return []
+def _host_rules() -> list[landlock.Rule]:
+    """Without mounts the host's /proc and /sys are seen: allow the few files DuckDB must read to know its limits."""
     paths = [*_DUCKDB_READS, *_own_cgroup_files()]
     return [landlock.reading_rule(path) for path in paths if Path(path).exists()]
 

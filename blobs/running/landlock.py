@@ -1,4 +1,4 @@
-"""Landlock: which files a cell may still open. Every right that the kernel knows is handled, so what has no rule is denied."""
+"""Landlock: which files a cell may still open. Every right the kernel knows is handled: what has no rule is denied."""
 
 import os
 import stat
@@ -38,7 +38,7 @@ def reading_rule(path: str) -> Rule:
 
 
 def restrict(rules: Iterable[Rule], *, abi: int) -> None:
-    """Deny this thread every file right without a rule, TCP, abstract sockets and signals to others, as far as `abi` goes."""
+    """Deny this thread every file right without a rule; as far as `abi` goes also TCP and signals to others."""
     handled = (1 << _FS_BITS.get(abi, _FS_BITS_NOW)) - 1
     attributes = struct.pack("=QQQ", handled, _NET_BITS if abi >= 4 else 0, _SCOPE_BITS if abi >= 6 else 0)
     size = 8 if abi < 4 else 16 if abi < 6 else 24

@@ -1,9 +1,10 @@
-"""The launcher: a fresh interpreter that becomes binder and zygote. Run as `python -I -B -c START control binding PATH…`.
+"""The launcher: a fresh interpreter that becomes binder and zygote: `python -I -B -c START CONTROL BINDING PATH…`.
 
 With namespaces it forks: the parent stays where the host's files are and binds them (`blobs.running.binder`), the child
 leaves for the namespaces, and its child is process 1 there. Without, it is the zygote itself.
 """
 
+import contextlib
 import os
 import socket
 from typing import NoReturn
@@ -12,7 +13,10 @@ from blobs.running import binder, kernel, namespaces, zygote
 from blobs.running.confinement import Confinement
 from blobs.running.plan import CELL_USER, Plan
 
-START = "import sys; sys.path[:] = sys.argv[3:]; from blobs.running.launcher import launch; launch(*map(int, sys.argv[1:3]))"
+START = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from blobs.running.launcher import launch; launch(int(sys.argv[1]), int(sys.argv[2]))"
+)
 PLAN_BYTES_MAX = 1 << 17
 
 
@@ -49,6 +53,8 @@ def _split(plan: Plan, control: socket.socket, binding: socket.socket, confineme
         os.wait()  # the process between, which has made the zygote by now
         if descriptors:
             binder.serve(binding, descriptors[0] if was_privileged else None)
+        with contextlib.suppress(ChildProcessError):
+            os.wait()  # when the zygote has ended, all of its namespace has: the host may count on it
         os._exit(0)
     binding.close()
     here.close()

@@ -1,4 +1,4 @@
-"""asyncio without sockets: an event loop wakes itself through a pair of sockets, and a cell has none. A pipe does as well."""
+"""asyncio without sockets: an event loop wakes itself through a pair of them. A cell has none, but a pipe will do."""
 
 import asyncio.selector_events
 import os

@@ -36,7 +36,7 @@ def enter_user_namespace(user: int, group: int) -> None:
 
 
 def follow_host_mounts() -> None:
-    """As an unprivileged user: a user and a mount namespace in which files can be bound, and host mounts still appear."""
+    """Enter, as an unprivileged user, namespaces in which files can be bound and the host's new mounts still appear."""
     enter_user_namespace(os.getuid(), os.getgid())
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_SLAVE)

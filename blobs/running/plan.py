@@ -47,7 +47,11 @@ class Layers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`import_paths` is the cell's `sys.path`, `visible_paths` what it may read of the host, `tasks` name to `module:function`."""
+    """What one zygote is made of.
+
+    `import_paths` is the cell's `sys.path`, `visible_paths` what it may read of the host; `tasks` maps a name to
+    `module:function`.
+    """
 
     layers: Layers
     import_paths: tuple[str, ...]

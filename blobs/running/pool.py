@@ -7,7 +7,7 @@ from collections import Counter, deque
 from typing import Any, BinaryIO
 
 from blobs.domain.errors import BusyError, CallerError, SandboxError
-from blobs.running.call import Call, WorkerFailedError
+from blobs.running.call import Call, WorkerFailedError, encode_job
 from blobs.running.cell_files import open_files
 from blobs.running.plan import Plan
 from blobs.running.runner import FILES_MAX, Job, Outcome
@@ -26,8 +26,9 @@ _RESTART_PAUSE_S = 0.5
 class CellPool:
     """Workers of one plan. Safe for many threads.
 
-    At most `cells_max` calls run at once, and as many idle workers are kept. A zygote that died, and one that has served
-    its calls, is replaced in the background; calls meanwhile wait. Raises `SandboxError` where there is no first zygote.
+    At most `cells_max` calls run at once, and as many idle workers are kept. A zygote that died, and one that has
+    served its calls, is replaced in the background; calls meanwhile wait. Raises `SandboxError` where there is no first
+    zygote.
     """
 
     def __init__(
@@ -63,12 +64,13 @@ class CellPool:
         """As `Runner.run`."""
         if len(job.files) > FILES_MAX or len({file.name for file in job.files}) < len(job.files):
             raise CallerError(f"A job may have at most {FILES_MAX} files, each of another name.")
+        text = encode_job(job)
         self._enter()
         try:
             problem = ""
             for _ in range(_ATTEMPTS):
                 try:
-                    return self._call(self._take_idle(), job, payload_to)
+                    return self._call(self._take_idle(), job, text, payload_to)
                 except WorkerFailedError as error:
                     problem = str(error)  # nothing of the task ran: another worker may be luckier
             raise SandboxError(f"The cell could not be set up: {problem}.")
@@ -87,19 +89,21 @@ class CellPool:
         if self._replacing is not None:
             self._replacing.join()
 
-    def _call(self, worker: Worker, job: Job, payload_to: BinaryIO | None) -> Outcome:
+    def _call(self, worker: Worker, job: Job, text: bytes, payload_to: BinaryIO | None) -> Outcome:
         zygote = worker.zygote
         try:
-            call = Call(worker, job, open_files(zygote, job.files), payload_to)
+            descriptors = open_files(zygote, job.files)
+        except BaseException:
+            self._add_idle(worker)  # it was not used
+            self._put_away(zygote)
+            raise
+        try:
+            call = Call(worker, job, text, descriptors=descriptors, payload_to=payload_to)
             call.send()
             self._ask_for_workers(zygote, 1)  # while the call runs
             return call.finish()
-        except WorkerFailedError:
-            raise
-        except BaseException:
-            worker.end()
-            raise
         finally:
+            worker.end()
             self._put_away(zygote)
 
     def _enter(self) -> None:
@@ -131,6 +135,8 @@ class CellPool:
 
     def _take_idle(self) -> Worker:
         deadline = time.monotonic() + self._wait_ms_max / 1000
+        if not self._zygote.is_alive:
+            self._replace(self._zygote)
         with self._changed:
             while not self._is_closed:
                 if self._idle:

@@ -88,7 +88,7 @@ class Runner(Protocol):
 
     @property
     def tier(self) -> str:
-        """`A` namespaces, Landlock and seccomp; `B` without namespaces; `C` without Landlock; `none` a plain process."""
+        """`A` namespaces, Landlock and seccomp; `B` no namespaces; `C` no Landlock; `none` a plain process."""
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -26,22 +26,22 @@ _FILES = """
     pipe pipe2 dup dup2 dup3 close_range truncate ftruncate fallocate fsync fdatasync getdents getdents64 getcwd chdir
     fchdir rename renameat renameat2 mkdir mkdirat rmdir creat link linkat unlink unlinkat symlink symlinkat readlink
     readlinkat faccessat faccessat2 umask statfs fstatfs statx newfstatat openat readahead fadvise64
-""".split()
+"""
 _WAITING = """
     poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd2 pause
     nanosleep clock_nanosleep alarm getitimer setitimer futex sched_yield wait4
-""".split()
-_MEMORY = "munmap mremap brk msync".split()
+"""
+_MEMORY = "munmap mremap brk msync"
 _KNOWING = """
     getpid gettid getppid getpgrp getpgid getsid getuid geteuid getgid getegid getgroups getresuid getresgid capget
     uname sysinfo times time gettimeofday clock_gettime clock_getres getrlimit getrusage getpriority getcpu getrandom
     sched_getaffinity sched_getparam sched_getscheduler
-""".split()
+"""
 _SIGNALS_AND_THREADS = """
     rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack restart_syscall
     set_tid_address set_robust_list get_robust_list rseq exit exit_group
-""".split()
-PLAIN = (*_FILES, *_WAITING, *_MEMORY, *_KNOWING, *_SIGNALS_AND_THREADS)
+"""
+PLAIN = tuple(" ".join((_FILES, _WAITING, _MEMORY, _KNOWING, _SIGNALS_AND_THREADS)).split())
 """Allowed whatever the arguments."""
 
 ATTRIBUTES = ("chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat")
@@ -52,7 +52,7 @@ ABSENT = ("clone3", "openat2", "io_uring_setup", "memfd_create", "copy_file_rang
 
 # Arguments that are allowed by value; fcntl.h, asm/ioctls.h and linux/prctl.h.
 _FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)
-"""DUPFD, GETFD, SETFD, GETFL, SETFL, record locks, DUPFD_CLOEXEC, GETPIPE_SZ; none that signals, notifies or enlarges."""
+"""DUPFD, GETFD, SETFD, GETFL, SETFL, record locks, DUPFD_CLOEXEC, GETPIPE_SZ; none that signals or enlarges."""
 _IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 _PRCTL = (15, 16, 0x53564D41)

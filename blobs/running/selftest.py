@@ -29,7 +29,7 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: object) -> list
     probes: dict[str, Callable[[], object]] = {
         "read a file of the host": lambda: Path(canary).read_bytes(),
         "read another blob": lambda: Path(arguments["stranger"]).read_bytes(),
-        "list a folder of the host": lambda: os.listdir(folder),
+        "list a folder of the host": lambda: list(Path(folder).iterdir()),
         "write beside a blob": lambda: Path(folder, "written").write_bytes(b""),
         "write the given blob": lambda: os.open(files["given"], os.O_WRONLY),
         "change the given blob's mode": lambda: os.chmod(files["given"], 0o777),  # noqa: PTH101, S103 (must fail)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One architecture: its audit number (`AUDIT_ARCH_*`, linux/audit.h), its calls, and whether it has a second ABI."""
+    """One architecture: its audit number (`AUDIT_ARCH_*`, linux/audit.h), its calls, whether it has a second ABI."""
 
     name: str
     audit: int

@@ -14,6 +14,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -47,9 +48,9 @@ def open_pool(
 ) -> "CellRunner":
     """A runner for these tasks; it starts when it is first asked for something, or at `start()`.
 
-    `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON. `preload` names
-    modules to import beforehand; one that is missing is reported by `describe()`. `visible` are further folders or files
-    that cells may read. `trusted_tasks` run in a plain process where there is no cell; all others are refused there.
+    `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON. `preload`
+    names modules to import beforehand; one that is missing is reported by `describe()`. `visible` are further folders
+    or files that cells may read. `trusted_tasks` run in a plain process where there is no cell; others are refused there.
     `cells_max` calls run at once (none: one per core). `tiers` are tried in their order.
     """
     modules = ["blobs", "previewers", *preload, *(place.partition(":")[0] for place in tasks.values())]
@@ -179,17 +180,11 @@ class CellRunner:
     def _find_tier(self) -> None:
         """Try the tiers in order; keep the first whose self-test passes. In the thread of `start`."""
         for tier in self._tiers:
-            if self._is_closed:
-                return
             layers = TIERS[tier]
             tasks = self._plan.tasks if layers.is_sandbox else self._trusted_table()
-            plan = Plan(
-                layers=layers,
-                import_paths=self._plan.import_paths,
-                visible_paths=self._plan.visible_paths,
-                tasks=tasks,
-                preload=self._plan.preload,
-            )
+            if self._is_closed or not tasks:
+                return
+            plan = replace(self._plan, layers=layers, tasks=tasks)
             try:
                 pool = CellPool(
                     plan,

@@ -48,7 +48,7 @@ Task = Callable[[dict[str, Any], dict[str, str], Reply], Any]
 
 
 def work(confinement: Confinement, tasks: Mapping[str, Task], descriptors: tuple[int, int, int]) -> NoReturn:
-    """Be a worker until the end of this process. `descriptors` are the job's socket, the printed and the result pipe."""
+    """Be a worker until the end of this process. `descriptors`: the job's socket, the printed and the result pipe."""
     job_socket, _, result = descriptors
     try:
         _take_places(descriptors, confinement.descriptors)
@@ -106,13 +106,19 @@ def _receive_job(descriptor: int) -> tuple[dict[str, Any], list[tuple[str, int]]
     return job, list(zip(job["files"], mounts, strict=True))
 
 
+def _encoded(value: Any, reply: Reply) -> bytes:
+    body = frames.encode_value(value)
+    most = min(frames.VALUE_BYTES_MAX, reply.bytes_max - reply.size_bytes)
+    if len(body) > most:
+        raise LimitError(f"The result is {len(body)} bytes as JSON, more than {most}.", code="result_too_large")
+    return body
+
+
 def _answer(task: Task, arguments: dict[str, Any], paths: dict[str, str], reply: Reply) -> bytes:
     """Run the task; the body of the last frame, whatever happens in it."""
     gc.enable()
     try:
-        value = frames.encode_value(task(arguments, paths, reply))
-        if len(value) > min(frames.VALUE_BYTES_MAX, reply.bytes_max - reply.size_bytes):
-            raise LimitError(f"The result is larger than {reply.bytes_max} bytes.", code="result_too_large")
+        value = _encoded(task(arguments, paths, reply), reply)
     except BlobsError as error:
         value = frames.encode_fault("error", code=error.code, message=error.message, hint=error.hint)
     except MemoryError:

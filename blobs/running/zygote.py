@@ -1,4 +1,4 @@
-"""The zygote: one process with everything loaded, that forks a worker for each call. Nothing a worker says is read here."""
+"""The zygote: one process with everything loaded that forks a worker for each call. It reads nothing a worker says."""
 
 import contextlib
 import gc
@@ -160,7 +160,7 @@ def _write_lines_at_once() -> None:
 
 def _thread_count() -> int:
     try:
-        return len(os.listdir("/proc/self/task"))
+        return sum(1 for _ in os.scandir("/proc/self/task"))
     except OSError:
         return 2  # cannot be told: take it for too many
 

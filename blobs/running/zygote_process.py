@@ -5,6 +5,8 @@ worker can reach, so they are trusted.
 """
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from blobs.domain.errors import NotFoundError, SandboxError
-from blobs.running import binder, launcher
+from blobs.running import launcher
 from blobs.running.plan import ENVIRONMENT, Plan
 from blobs.running.zygote import MESSAGE_BYTES_MAX
 
@@ -27,6 +29,8 @@ PIPE_BYTES = 1 << 20
 """Of the result pipe: with the usual 64 KiB a result of 1 MB costs twice the time (measured)."""
 _F_SETPIPE_SZ = 1031
 _END_WAIT_S = 5.0
+_START_S_MAX = 120.0
+"""Importing everything takes half a second; on a loaded machine with a cold disk a hundred times that."""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,12 +51,12 @@ class Worker:
     def kill(self) -> None:
         """End the process, and all in its pid namespace with it."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            if self.pidfd >= 0:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill the process and close everything. The zygote reaps it."""
-        if self.pidfd >= 0:
-            self.kill()
+        self.kill()
         self.job.close()
         for descriptor in (self.printed, self.result, self.pidfd):
             if descriptor >= 0:
@@ -98,12 +102,14 @@ class ZygoteProcess:
         return not self._is_closed
 
     def request_worker(self) -> None:
-        """Ask for one more worker; it arrives at `on_worker`. Does not wait. Raises `SandboxError` if the zygote is gone."""
+        """Ask for one more worker, which arrives at `on_worker`; do not wait. Raises `SandboxError` without a zygote."""
         job, job_there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         printed, printed_there = os.pipe2(os.O_CLOEXEC)
         result, result_there = os.pipe2(os.O_CLOEXEC)
         for descriptor in (printed, result):
             os.set_blocking(descriptor, False)
+        with contextlib.suppress(OSError):  # over the user's share of pipe memory: slower, no more
+            fcntl.fcntl(result, _F_SETPIPE_SZ, PIPE_BYTES)
         with self._lock:
             self.spawned_count += 1
             worker = Worker(self, self.spawned_count, job, printed, result)
@@ -138,9 +144,9 @@ class ZygoteProcess:
         if not answer:
             raise SandboxError("The cell's binder is gone.")
         for each in json.loads(answer):
-            if each["problem"] == binder.UNREADABLE:
-                raise PermissionError(1, binder.UNREADABLE, each["path"])
-            if each["problem"] == os.strerror(2):
+            if each["number"] == errno.EACCES:
+                raise PermissionError(errno.EACCES, each["problem"], each["path"])
+            if each["number"] == errno.ENOENT:
                 raise NotFoundError(f"The file {Path(each['path']).name} is gone.")
             raise SandboxError(f"The file {Path(each['path']).name} cannot be given to a cell: {each['problem']}.")
         return descriptors
@@ -157,7 +163,9 @@ class ZygoteProcess:
         """Send the plan and wait until everything is loaded."""
         try:
             self._control.send(plan.dump())
+            self._control.settimeout(_START_S_MAX)
             answer = json.loads(self._control.recv(MESSAGE_BYTES_MAX) or b"{}")
+            self._control.settimeout(None)
         except (OSError, ValueError) as error:
             answer = {"fatal": str(error)}
         if "ready" in answer:
