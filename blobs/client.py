@@ -127,8 +127,7 @@ class Blobs:
             found = talk.Conversation(self._desk, id)
             if self.service.catalog.find_conversation(self.tenant_name, id) is not None:
                 return Conversation(found, self, service=service, tools=tools)
-        made = self.create_conversation(id, carry_on=carry_on, service=service, tools=tools)
-        return made
+        return self.create_conversation(id, carry_on=carry_on, service=service, tools=tools)
 
     def create_conversation(
         self,
@@ -198,9 +197,7 @@ class Conversation:
         self._service = service
         self._tools = None if tools is None else [*tools]
 
-    def turn(
-        self, *, service: str | None = None, tools: Sequence[str] | None = None, record: Any = None
-    ) -> "Turn":
+    def turn(self, *, service: str | None = None, tools: Sequence[str] | None = None, record: Any = None) -> "Turn":
         """A turn to be made step by step in a `with` block; rolled back if the block raises."""
         return Turn(self, self._inner, self._blobs, service or self._service, _names(tools, self._tools), record)
 

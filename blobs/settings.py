@@ -33,7 +33,8 @@ def load_settings(
 ) -> Settings:
     """Settings by precedence: a flag that is not None, then the environment, then the TOML file, then the default.
 
-    The file is the argument, or what `BLOBS_CONFIG` names. Raises `SettingsError` naming every unknown or malformed key.
+    The file is the argument, or what `BLOBS_CONFIG` names. Raises `SettingsError` that names every unknown or malformed
+    key.
     """
     environ = os.environ if environ is None else environ
     file = file or environ.get(f"{PREFIX}CONFIG")

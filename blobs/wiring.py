@@ -87,6 +87,7 @@ def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:
 
 
 def _runner(settings: Settings) -> Runner:
-    from blobs.running.pool import open_pool
+    from blobs.running.tiers import open_pool
 
-    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, limits=settings.limits)
+    folders = [Path(settings.readers_dir).absolute()] if settings.readers_dir else []
+    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, visible=folders, cells_max=settings.limits.cells_max)

@@ -258,7 +258,9 @@ def _from_dump(desk: Desk, dump: Mapping[str, Any]) -> tuple[tuple[NameRecord, .
     for name, value in dump["blobs"].items():
         number = parse_blob_name(name) if isinstance(name, str) else None
         if number is None:
-            raise CallerError(f"conversation.blobs: {str(name)[:40]!r} is not a blob name.", code="invalid_dump", hint=hint)
+            raise CallerError(
+                f"conversation.blobs: {str(name)[:40]!r} is not a blob name.", code="invalid_dump", hint=hint
+            )
         reference = Reference.parse(value)
         size = desk.store.open(desk.tenant, reference.digest).size
         names.append(NameRecord(number, reference.digest, size, reference.type, is_previewed=True))

@@ -1,6 +1,7 @@
 """What every conversation of a service shares: the store, the catalog, the tools, the limits."""
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blobs.conversations.naming import Names, Placed
@@ -11,8 +12,9 @@ from blobs.domain.errors import ToolInputError
 from blobs.domain.handle import blob_name, parse_blob_name
 from blobs.domain.limits import Limits
 from blobs.domain.reference import Reference
+from blobs.operations.answers import Target, ToolAnswer, answer_json
 from blobs.operations.hints import only_offered
-from blobs.operations.toolbox import Target, Toolbox, ToolAnswer, answer_json
+from blobs.operations.toolbox import Toolbox
 from blobs.operations.tools import CodeCall, parse_arguments
 from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog
@@ -45,10 +47,9 @@ class Desk:
             wanted = call.blobs if isinstance(call, CodeCall) else (call.blob,)
             targets = {name: self._target(name, names, call, i) for i, name in enumerate(wanted)}
         except ToolInputError as problem:
-            return Called(ToolAnswer(False, only_offered(str(problem), offered)), None, tool)
+            return Called(ToolAnswer.refused(only_offered(str(problem), offered)), None, tool)
         answer = self._toolbox.run(self.tenant, call, targets)
-        if answer.message is not None:
-            answer = ToolAnswer(answer.is_ok, only_offered(answer.message, offered), answer.data, answer.blob)
+        answer = replace(answer, message=only_offered(answer.message, offered))
         blob = self.offloader.placed(answer.blob) if answer.blob is not None else None
         return Called(answer, blob, tool)
 
@@ -92,6 +93,4 @@ def use_one_of(names: list[str]) -> str:
 
 def request_digest(value: Any) -> str:
     """What identifies a request: the same body gives the same digest."""
-    import hashlib
-
     return hashlib.sha256(exact_json.dumps(value)).hexdigest()

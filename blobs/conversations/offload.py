@@ -16,7 +16,7 @@ from blobs.domain.limits import Limits
 from blobs.domain.media_type import BINARY, JSON, TEXT
 from blobs.domain.reference import Reference
 from blobs.operations.profiles import Profiles
-from blobs.reading.cutting import cut_to_bytes
+from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.reading.tokens import count_tokens
 from blobs.storage.blob_store import BlobStore
 
@@ -134,7 +134,7 @@ class Offloader:
     def _prepare_tool_result(self, value: Any, draft: Draft) -> tuple[Any, bool]:
         if not is_tool_result(value):
             raise CallerError(
-                'tool_result: not a tool result.', hint='Give {"ok": true or false, "message"?: text, "data"?: JSON}.'
+                "tool_result: not a tool result.", hint='Give {"ok": true or false, "message"?: text, "data"?: JSON}.'
             )
         shown = dict(value)
         if "data" in value:
@@ -143,7 +143,7 @@ class Offloader:
         most = draft.inline_bytes_max if value["ok"] else self._limits.error_bytes_max
         if message is not None and len(message.encode("utf-8", "replace")) > most:
             whole = self.store(message.encode("utf-8", "replace"), TEXT)
-            shown["message"] = cut_to_bytes_marked(message, most)
+            shown["message"] = cut_to_bytes_with_count(message, most)
             shown.setdefault("data", whole)
             if shown["data"] is not whole:
                 shown["data"] = {"data": shown["data"], "message": whole}
@@ -189,7 +189,10 @@ class Offloader:
         text = value if isinstance(value, str) else exact_json.text(value)
         if len(text.encode("utf-8", "replace")) <= self._limits.error_bytes_max:
             return [text]
-        return [cut_to_bytes_marked(text, self._limits.error_bytes_max), self.store(text.encode("utf-8", "replace"), TEXT)]
+        return [
+            cut_to_bytes_with_count(text, self._limits.error_bytes_max),
+            self.store(text.encode("utf-8", "replace"), TEXT),
+        ]
 
     # Then: names are given
 
@@ -270,12 +273,6 @@ def is_mcp_result(value: Any) -> bool:
         and all(isinstance(part, Mapping) and isinstance(part.get("type"), str) for part in content)
         and set(value) <= {"content", "structuredContent", "isError", "_meta", "resultType"}
     )
-
-
-def cut_to_bytes_marked(text: str, bytes_max: int) -> str:
-    """The text cut to so many bytes of UTF-8, with a mark that says how much is left out."""
-    kept = cut_to_bytes(text, bytes_max - 40)
-    return f"{kept}…(+{len(text) - len(kept)} chars)"
 
 
 def _declared(value: Any) -> str:

@@ -96,8 +96,9 @@ def loads(text: bytes | bytearray | memoryview | str) -> Any:
 def dumps(value: Any) -> bytes:
     """Write a value as compact JSON in UTF-8, with no escapes but those that JSON demands.
 
-    Non-finite numbers read by `loads` become the strings "NaN", "Infinity" and "-Infinity", non-finite floats null, and
-    lone surrogates U+FFFD: JSON cannot say them. Raises `CallerError` naming the place of a value that JSON cannot carry.
+    Non-finite numbers read by `loads` become the strings "NaN", "Infinity" and "-Infinity", other non-finite floats
+    null, lone surrogates U+FFFD: JSON cannot say them. Raises `CallerError` naming the place of a value that JSON
+    cannot carry.
     """
     try:
         return _encoder.encode(value)
@@ -114,35 +115,31 @@ def _sendable(value: Any, path: str, depth: int) -> Any:
     """The value with everything replaced that the encoder refuses, or an error that names its place."""
     if depth > DEPTH_MAX:
         raise CallerError(f"{path[:80]}…: nested deeper than {DEPTH_MAX} levels.", code="not_json")
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return _SURROGATES.sub("\ufffd", value)
-        case _Nonfinite():
-            return value.text
-        case Number():
-            return value
-        case int():
-            return value if -(2**63) <= value < 2**64 else Number(_digits(value))
-        case float():
-            return value
-        case list() | tuple():
-            return [_sendable(each, f"{path}.{i}" if path else str(i), depth + 1) for i, each in enumerate(value)]
-        case dict():
-            sendable = {}
-            for key, each in value.items():
-                if not isinstance(key, str):
-                    raise CallerError(f"{path or 'result'}: the key {key!r} is not a string.", code="not_json")
-                name = _SURROGATES.sub("\ufffd", key)
-                sendable[name] = _sendable(each, f"{path}.{name}" if path else name, depth + 1)
-            return sendable
-        case _:
-            raise CallerError(
-                f"{path or 'result'}: a value of type {type(value).__name__} is not JSON.",
-                code="not_json",
-                hint="Give bytes on their own or convert the value to text, a number, a list or an object first.",
-            )
+    if isinstance(value, list | tuple):
+        return [_sendable(each, f"{path}.{i}" if path else str(i), depth + 1) for i, each in enumerate(value)]
+    if isinstance(value, dict):
+        return _sendable_object(value, path, depth)
+    if isinstance(value, str):
+        return _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if -(2**63) <= value < 2**64 else Number(_digits(value))
+    if value is None or isinstance(value, bool | float | Number):
+        return value
+    raise CallerError(
+        f"{path or 'result'}: a value of type {type(value).__name__} is not JSON.",
+        code="not_json",
+        hint="Give bytes on their own or convert the value to text, a number, a list or an object first.",
+    )
+
+
+def _sendable_object(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
+    sendable = {}
+    for key, each in value.items():
+        if not isinstance(key, str):
+            raise CallerError(f"{path or 'result'}: the key {key!r} is not a string.", code="not_json")
+        name = _SURROGATES.sub("\ufffd", key)
+        sendable[name] = _sendable(each, f"{path}.{name}" if path else name, depth + 1)
+    return sendable
 
 
 def _digits(value: int) -> str:

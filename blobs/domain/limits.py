@@ -16,7 +16,9 @@ def _limit(default: int | None, reason: str) -> Any:
 class Limits:
     """The most that the service will do. Sizes are bytes, durations milliseconds; `None` means no limit."""
 
-    inline_bytes_max: int = _limit(32 * KIB, "over this a result becomes a handle; also the most a tool's answer may be")
+    inline_bytes_max: int = _limit(
+        32 * KIB, "over this a result becomes a handle; also the most a tool's answer may be"
+    )
     inline_tokens_max: int | None = _limit(None, "a second trigger beside the bytes, for text that is dear in tokens")
     preview_bytes_max: int = _limit(2 * KIB, "shown once, so it may be rich; never a page")
     error_bytes_max: int = _limit(4 * KIB, "a message is an instruction")

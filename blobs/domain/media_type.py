@@ -20,6 +20,8 @@ def parse_media_type(text: str) -> str:
     bare = text.split(";", 1)[0].strip().lower()
     if not _TYPE.match(bare):
         raise CallerError(
-            f"{text[:80]!r} is not a media type.", code="invalid_type", hint="Write one such as text/csv or leave it out."
+            f"{text[:80]!r} is not a media type.",
+            code="invalid_type",
+            hint="Write one such as text/csv or leave it out.",
         )
     return bare

@@ -1,11 +1,57 @@
-"""What the answers of the tools have in common: the size of their envelope, where they start, which columns they show."""
+"""What the answers of the tools have in common: their form and size, where they start, which columns they show."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from blobs.domain.errors import ToolInputError
+from blobs.domain.handle import Profile
+from blobs.domain.reference import Reference
 from blobs.operations.tools import ReadCall, SearchCall
 from blobs.reading.reader import View
 
 ENVELOPE_BYTES = len('{"ok":true,"data":}')
 """What an answer takes beside its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A blob as a conversation knows it: its name there, its reference, its profile."""
+
+    name: str
+    reference: Reference
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool answers: `data`, or `blob` where the answer is one itself, beside a message; or only a message."""
+
+    is_ok: bool
+    message: str | None = None
+    data: dict[str, Any] | None = None
+    blob: Reference | None = None
+
+    @classmethod
+    def done(
+        cls, message: str | None = None, *, data: dict[str, Any] | None = None, blob: Reference | None = None
+    ) -> "ToolAnswer":
+        """What was asked for."""
+        return cls(is_ok=True, message=message, data=data, blob=blob)
+
+    @classmethod
+    def refused(cls, message: str | None) -> "ToolAnswer":
+        """What is wrong, and the next call that works."""
+        return cls(is_ok=False, message=message)
+
+
+def answer_json(answer: ToolAnswer, data: dict[str, Any] | None) -> dict[str, Any]:
+    """The answer as the model reads it, its keys in order; `data` is the answer's own, or the handle of its blob."""
+    said: dict[str, Any] = {"ok": answer.is_ok}
+    if answer.message is not None:
+        said["message"] = answer.message
+    if data is not None:
+        said["data"] = data
+    return said
 
 
 def start_within(call: ReadCall | SearchCall, total: int, unit: str) -> int:

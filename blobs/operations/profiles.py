@@ -59,9 +59,7 @@ class Profiles:
                 return found
         return self._bare(reference, notes)
 
-    def _find(
-        self, tenant: str, reference: Reference, avoid: list[str], notes: list[str], wall_ms: int
-    ) -> Profile:
+    def _find(self, tenant: str, reference: Reference, avoid: list[str], notes: list[str], wall_ms: int) -> Profile:
         arguments: dict[str, Any] = {
             "op": "profile",
             "declared_type": reference.type if reference.type != BINARY else None,
@@ -84,9 +82,7 @@ class Profiles:
 
     def _unfinished(self, tenant: str, reference: Reference, reader: str, media_type: str) -> Profile:
         """The profile of a blob that is too large to be counted while a turn waits; the count goes on."""
-        threading.Thread(
-            target=self._finish, args=(tenant, reference), name="blobs-preview", daemon=True
-        ).start()
+        threading.Thread(target=self._finish, args=(tenant, reference), name="blobs-preview", daemon=True).start()
         notes = ["still being counted: its items are not known yet; blob_read and blob_code work on all of it"]
         return Profile(
             type=media_type,
@@ -105,8 +101,7 @@ class Profiles:
             return  # the handle has said what is not known; a later call tries again
 
     def _is_ours(self, name: str | None) -> bool:
-        plug_in = self._workshop.registry.by_name(name) if name else None
-        return plug_in is not None and plug_in.is_built_in
+        return any(each.name == name and each.is_built_in for each in self._workshop.registry.plug_ins())
 
     def _all_but_fallbacks(self) -> list[str]:
         return [each.name for each in self._workshop.registry.plug_ins() if each.name not in FALLBACKS]

@@ -12,6 +12,7 @@ from blobs.reading.cutting import cut_to_bytes
 from blobs.reading.reader import View
 from blobs.reading.source import Source
 
+
 class SliceNeeded(Exception):  # noqa: N818  # not an error: the caller stores the slice instead
     """The items that a call asked for do not fit in one answer; `fits` of them would, and `span` is what was asked."""
 
@@ -76,9 +77,7 @@ def read_bytes(source: Source, call: ReadCall, *, bytes_max: int) -> dict[str, A
     return _finish(data, call, [piece.hex()] if piece else [], stop=stop, total=total, covered=stop - start)
 
 
-def _read_text(
-    view: View, call: ReadCall, start: int, stop: int, total: int, *, bytes_max: int
-) -> dict[str, Any]:
+def _read_text(view: View, call: ReadCall, start: int, stop: int, total: int, *, bytes_max: int) -> dict[str, Any]:
     data = _data(call, "chars", start, total)
     room = bytes_max - _size(_finish(dict(data), call, [""], stop=total, total=total + 1)) - 2
     text = view.text(start, min(stop, start + room))
@@ -86,9 +85,7 @@ def _read_text(
     if call.count is not None and len(piece) < stop - start:
         fits = len(piece)
         raise SliceNeeded(ItemRange(start, stop), fits, total)
-    return _finish(
-        data, call, [piece] if piece else [], stop=start + len(piece), total=total, covered=len(piece)
-    )
+    return _finish(data, call, [piece] if piece else [], stop=start + len(piece), total=total, covered=len(piece))
 
 
 def _first_piece(view: View, call: ReadCall, item: int, *, bytes_max: int) -> dict[str, Any]:
@@ -96,11 +93,8 @@ def _first_piece(view: View, call: ReadCall, item: int, *, bytes_max: int) -> di
     in_chars = replace(call, unit="chars", columns=None)
     start, total = view.text_offset(item), view.text_length()
     data = _read_text(view, replace(in_chars, start=start), start, total, total, bytes_max=bytes_max - 200)
-    singular = (view.unit or "items").removesuffix("s")
-    data["note"] = (
-        f"{singular if singular != 'entrie' else 'entry'} {item} is larger than an answer, so it comes in pieces of text"
-        + (f'; the one after it begins at start {item + 1}.' if item + 1 < (view.count or 0) else ".")
-    )
+    after = f"; the one after it begins at start {item + 1}" if item + 1 < (view.count or 0) else ""
+    data["note"] = f"Of the {view.unit}, number {item} is larger than an answer: it comes in pieces of text{after}."
     return data
 
 
@@ -134,5 +128,3 @@ def _walk(view: View, span: ItemRange, chosen: list[tuple[str, int]] | None) -> 
             yield item
         else:
             yield [item[place] if place < len(item) else None for place in places]
-
-

@@ -1,38 +1,18 @@
-"""The three tools over named blobs, on the host's side: bounded, complete, and told in instructions when they cannot."""
+"""The three tools over named blobs, on the host's side: bounded answers, and instructions where there is none."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError
-from blobs.domain.handle import Profile
 from blobs.domain.limits import Limits
-from blobs.domain.reference import Reference
-from blobs.operations.columnar_copies import ColumnarCopies
+from blobs.operations.answers import Target, ToolAnswer
 from blobs.operations.coding import run_python, run_sql
+from blobs.operations.columnar_copies import ColumnarCopies
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
 from blobs.operations.workshop import TaskFailure, Workshop, explain
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A blob as a conversation knows it: its name there, its reference, its profile."""
-
-    name: str
-    reference: Reference
-    profile: Profile
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool answers: `data`, or `blob` where the answer is one itself, beside a message; or only a message."""
-
-    is_ok: bool
-    message: str | None = None
-    data: dict[str, Any] | None = None
-    blob: Reference | None = None
 
 
 class Toolbox:
@@ -61,11 +41,11 @@ class Toolbox:
         except TaskFailure as failure:
             problem = explain(failure, call.tool, self.limits.call_ms_max)
             hint = problem.hint or _easier(call)
-            return ToolAnswer(False, f"{problem.message} {hint}".strip())
+            return ToolAnswer.refused(f"{problem.message} {hint}".strip())
         except BlobsError as problem:
             if not problem.is_for_model:
                 raise
-            return ToolAnswer(False, str(problem))
+            return ToolAnswer.refused(str(problem))
 
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
         arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
@@ -73,16 +53,16 @@ class Toolbox:
             tenant, target.reference.digest, target.profile.reader, arguments, wall_ms=self.limits.call_ms_max
         )
         if "data" in done.value:
-            return ToolAnswer(True, data=done.value["data"])
+            return ToolAnswer.done(data=done.value["data"])
         unit = call.unit if call.unit != "items" else target.profile.unit or "items"
         count, fits, total = done.value["count"], done.value["fits"], done.value["total"]
         advice = f"Ask for count {fits} at most to read them here" if fits else "Leave count out to read it in pieces"
         if count == total and call.part is None and call.path is None and call.columns is None:
             message = f"{count} {unit} are all of {call.blob} and do not fit in one answer. {advice}."
-            return ToolAnswer(True, message, blob=target.reference)
+            return ToolAnswer.done(message, blob=target.reference)
         stored = self.workshop.store.put(tenant, done.payload, media_type=done.value["type"])
         message = f"{count} {unit} do not fit in one answer, so they are a blob of their own. {advice}."
-        return ToolAnswer(True, message, blob=stored.reference)
+        return ToolAnswer.done(message, blob=stored.reference)
 
     def _search(self, tenant: str, call: SearchCall, target: Target) -> ToolAnswer:
         arguments = {
@@ -98,20 +78,10 @@ class Toolbox:
         message = None
         if not data["found"] and data["complete"]:
             searched = data["searched"]
-            message = f"Nothing matches: all {searched['items']} {data['unit']} ({searched['bytes']} bytes) were searched."
-        return ToolAnswer(True, message, data=data)
-
-
-def answer_json(answer: ToolAnswer, data: dict[str, Any] | None) -> dict[str, Any]:
-    """The answer as the model reads it, its keys in order; `data` is the answer's own, or the handle of its blob."""
-    said: dict[str, Any] = {"ok": answer.is_ok}
-    if answer.message is not None:
-        said["message"] = answer.message
-    if data is not None:
-        said["data"] = data
-    return said
-
-
+            message = (
+                f"Nothing matches: all {searched['items']} {data['unit']} ({searched['bytes']} bytes) were searched."
+            )
+        return ToolAnswer.done(message, data=data)
 
 
 def _arguments(call: ReadCall | SearchCall) -> dict[str, Any]:
@@ -131,5 +101,3 @@ def _easier(call: ReadCall | SearchCall | CodeCall) -> str:
             return f"Search for something rarer, or call blob_read with {exact_json.text(smaller.arguments())}."
         case CodeCall():
             return "Work on fewer rows or columns at a time: filter first, then compute."
-
-

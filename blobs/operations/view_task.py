@@ -1,6 +1,6 @@
 """Everything that is done with a view, as one task: in this process for small light formats, else in a cell.
 
-Arguments are JSON: `op` (profile, read, search, columnar), and what the op needs. The answer is JSON, with the
+Arguments are JSON: `op` (profile, read, search, columnar, export), and what the op needs. The answer is JSON, with the
 bytes of a slice or of a columnar copy streamed beside it.
 """
 
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from blobs.domain.errors import ToolInputError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import chosen_columns
+from blobs.operations.exporting import export
 from blobs.operations.opening import recognise, reopen
 from blobs.operations.profiling import profile
 from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_items
@@ -56,7 +57,7 @@ def work(
     """Do one op over the source; see the functions below for their arguments and answers."""
     if arguments["op"] == "profile":
         return _profile(source, arguments, registry, tell)
-    operations = {"read": _read, "search": _search, "columnar": _columnar}
+    operations = {"read": _read, "search": _search, "columnar": _columnar, "export": _export}
     return operations[arguments["op"]](source, arguments, reply, registry)
 
 
@@ -129,9 +130,7 @@ def _search(source: Source, arguments: Mapping[str, Any], reply: Reply, registry
     del reply
     call = _search_call(arguments["call"])
     view = _view(source, call, arguments["reader"], registry)
-    data = search(
-        view, call, bytes_max=arguments["bytes_max"], wall_ms=arguments["wall_ms"], source_bytes=source.size
-    )
+    data = search(view, call, bytes_max=arguments["bytes_max"], wall_ms=arguments["wall_ms"], source_bytes=source.size)
     return {"data": data}
 
 
@@ -147,6 +146,12 @@ def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, regist
         raise ToolInputError("this blob has no rows that SQL could query.", code="no_table")
     columns = write_parquet(table, reply)
     return {"columns": [f"{column.name} {column.type}" for column in columns]}
+
+
+def _export(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
+    """A table as text of the type asked for, in the reply."""
+    export(reopen(registry, source, arguments["reader"]), arguments["type"], reply)
+    return {}
 
 
 def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Registry) -> View:
@@ -175,7 +180,7 @@ def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Re
 def _as_lines(source: Source, view: View, call: ReadCall | SearchCall, registry: Registry) -> View:
     if call.part is not None or call.path is not None or getattr(view, "encoding", None) is None:
         raise ToolInputError(
-            f'unit: {call.blob} has no lines{" at that place" if call.part or call.path else ""}.',
+            f"unit: {call.blob} has no lines{' at that place' if call.part or call.path else ''}.",
             hint=f'Use unit "items"{"" if view.unit is None else f" (its {view.unit})"} or "chars".',
         )
     return reopen(registry, source, "text")
@@ -200,4 +205,3 @@ def _tuple(value: list[str] | None) -> tuple[str, ...] | None:
     if value is None:
         return None
     return tuple(value)
-

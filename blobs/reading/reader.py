@@ -12,6 +12,9 @@ from typing import Any, ClassVar, Protocol
 from blobs.domain.ranges import ItemRange
 from blobs.reading.source import Source
 
+BUILT_IN = "built in"
+"""The origin of a reader that came with this distribution."""
+
 SAMPLE_BYTES = 64 * 1024
 """How much of a blob's head a reader is shown to recognise it."""
 
@@ -128,3 +131,8 @@ class PlugIn:
     is_light: bool = False
     """Small blobs may be read in the server's own process: our own code over text, no native parser of a format."""
     aliases: tuple[str, ...] = field(default=())
+
+    @property
+    def is_built_in(self) -> bool:
+        """It came with this distribution; everything else is somebody's."""
+        return self.origin == BUILT_IN
