@@ -1,0 +1,163 @@
+"""blob_code on the host's side: the tables and files that a program names, the cell, the answer or its blob."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from blobs.domain import exact_json
+from blobs.domain.errors import BlobsError, ToolInputError
+from blobs.domain.media_type import BINARY, PARQUET
+from blobs.domain.reference import Reference
+from blobs.operations.answers import ENVELOPE_BYTES, Target, ToolAnswer
+from blobs.operations.columnar_copies import ColumnarCopies
+from blobs.operations.exporting import EXPORTS
+from blobs.operations.tools import CodeCall
+from blobs.operations.workshop import Workshop, answer_of
+from blobs.running.runner import CellFile
+
+_CELL_CHARS_MAX = 2_000
+"""A cell of an SQL answer is cut after so many characters; `save` keeps it whole."""
+
+_ROWS_MAX = 10_000
+
+
+def run_sql(
+    workshop: Workshop, copies: ColumnarCopies, tenant: str, call: CodeCall, targets: Mapping[str, Target]
+) -> ToolAnswer:
+    """Run one SELECT over the columnar copies of the named blobs."""
+    files: dict[str, CellFile] = {}
+    tables = {}
+    for target in targets.values():
+        for table, part in _tables(target, call.code):
+            digest = copies.of(tenant, target.reference.digest, target.profile.reader, part)
+            file = f"{digest.hex}.parquet"
+            files[file] = CellFile(file, workshop.store.open(tenant, digest).path())
+            tables[table] = file
+    if not tables:
+        names = ", ".join(targets)
+        raise ToolInputError(
+            f"{names} has no rows that SQL could query.", hint='Use language "python".', code="no_table"
+        )
+    limits = workshop.limits
+    arguments = {
+        "sql": call.code,
+        "tables": tables,
+        "rows_max": _ROWS_MAX,
+        "bytes_max": limits.inline_bytes_max - ENVELOPE_BYTES,
+        "cell_chars_max": _CELL_CHARS_MAX,
+        "memory_bytes": limits.cell_memory_bytes_max // 2,
+        "threads": 2,
+        "wall_ms": limits.call_ms_max,
+        "save": call.save,
+    }
+    outcome, payload = workshop.task(
+        "sql", arguments, tuple(files.values()), wall_ms=limits.call_ms_max, result_bytes=limits.blob_bytes_max
+    )
+    value = answer_of(outcome)
+    if value.get("payload_type"):
+        count = value["count"]
+        stored = _store(workshop, tenant, payload, value["payload_type"], call)
+        return ToolAnswer.done(f"The result has {count} rows and is a blob of its own.", blob=stored)
+    return ToolAnswer.done(value.get("note"), data=_within(value, limits.inline_bytes_max))
+
+
+def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
+    """The tables of a blob that a query may mean: the blob's own, and the parts that the query mentions."""
+    tables: list[tuple[str, str | None]] = []
+    if target.profile.unit is not None or not target.profile.parts:
+        tables.append((target.name, None))
+    said = code.lower()
+    tables.extend((f"{target.name}.{part}", part) for part in target.profile.parts if part.lower() in said)
+    return tables
+
+
+def _within(value: dict[str, Any], bytes_max: int) -> dict[str, Any]:
+    data = {key: value[key] for key in ("columns", "rows", "count", "complete")}
+    if len(exact_json.dumps(data)) + ENVELOPE_BYTES > bytes_max:
+        raise ToolInputError("The result does not fit in one answer.", hint="Select fewer rows or columns, or save it.")
+    return data
+
+
+def run_python(
+    workshop: Workshop, copies: ColumnarCopies, tenant: str, call: CodeCall, targets: Mapping[str, Target]
+) -> ToolAnswer:
+    """Run a Python program over the named blobs."""
+    files: list[CellFile] = []
+    blobs: dict[str, dict[str, Any]] = {}
+    for target in targets.values():
+        blob = workshop.store.open(tenant, target.reference.digest)
+        files.append(CellFile(target.name, blob.path()))
+        blobs[target.name] = {
+            "file": target.name,
+            "type": target.profile.type,
+            "size": target.reference.size,
+            "reader": target.profile.reader,
+        }
+        if any(method in call.code for method in (".df(", ".arrow(")) and target.profile.unit is not None:
+            copy = _copy_for(copies, tenant, target)
+            if copy is not None:
+                file = f"{target.name}.parquet"
+                files.append(CellFile(file, workshop.store.open(tenant, copy).path()))
+                blobs[target.name]["table"] = file
+    limits = workshop.limits
+    arguments = {
+        "code": call.code,
+        "blobs": blobs,
+        "result_bytes_max": limits.python_result_bytes_max,
+        "readers_dir": workshop.readers_dir,
+    }
+    outcome, payload = workshop.task(
+        "python",
+        arguments,
+        tuple(files),
+        wall_ms=limits.call_ms_max,
+        result_bytes=limits.python_result_bytes_max + limits.inline_bytes_max,
+    )
+    value = answer_of(outcome)
+    printed = outcome.printed
+    if value.get("payload_type"):
+        message = f"Printed: {printed}" if printed else None
+        return ToolAnswer.done(message, blob=_store(workshop, tenant, payload, value["payload_type"], call))
+    data = {"result": value.get("result"), "printed": printed, "complete": True}
+    if call.save or len(exact_json.dumps(data)) + ENVELOPE_BYTES > limits.inline_bytes_max:
+        return _large_result(workshop, tenant, call, value.get("result"), printed)
+    return ToolAnswer.done(value.get("note"), data=data)
+
+
+def _copy_for(copies: ColumnarCopies, tenant: str, target: Target) -> Any:
+    """The columnar copy, or None where the blob has none: the program is told so when it asks."""
+    try:
+        return copies.of(tenant, target.reference.digest, target.profile.reader)
+    except BlobsError:
+        return None
+
+
+def _large_result(workshop: Workshop, tenant: str, call: CodeCall, result: Any, printed: str) -> ToolAnswer:
+    if isinstance(result, str):
+        content, media_type = result.encode("utf-8", "replace"), call.save_as or BINARY
+    else:
+        content, media_type = exact_json.dumps(result), "application/json"
+    stored = workshop.store.put(tenant, content, media_type=media_type).reference
+    room = workshop.limits.error_bytes_max
+    message = f"Printed: {printed[:room]}" if printed else None
+    return ToolAnswer.done(message, blob=stored)
+
+
+def _store(workshop: Workshop, tenant: str, payload: BinaryIO, media_type: str, call: CodeCall) -> Reference:
+    """Store the result, as the type that was asked for where a table can be written as that."""
+    wanted = call.save_as
+    payload.seek(0, os.SEEK_SET)
+    stored = workshop.store.put(
+        tenant, payload, media_type=wanted if wanted and media_type == BINARY else media_type
+    ).reference
+    if media_type != PARQUET or wanted in (None, PARQUET):
+        return stored
+    if wanted not in EXPORTS:
+        raise ToolInputError(
+            f"save_as: a table cannot be written as {wanted}.", hint=f"Use {', '.join(EXPORTS)} or {PARQUET}."
+        )
+    arguments = {"op": "export", "type": wanted}
+    done = workshop.view(
+        tenant, stored.digest, "parquet", arguments, wall_ms=workshop.limits.call_ms_max, always_in_cell=True
+    )
+    return workshop.store.put(tenant, done.payload, media_type=wanted).reference
