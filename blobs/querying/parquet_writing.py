@@ -46,15 +46,26 @@ class RowGroups:
             self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema), row_group_size=ROW_GROUP_ROWS)
             self._waiting, self._rows, self._bytes = [], 0, 0
 
+    def finish(self) -> None:
+        """Complete the file."""
+        self._flush()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Stop; what was written is no Parquet file."""
+        self._pipe.is_broken = True
+        self._writer.close()
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
-            self._flush()
+            self.finish()
         else:
-            self._pipe.is_broken = True
-        self._writer.close()
+            self.abandon()
 
 
 class _Pipe(io.RawIOBase):

@@ -1,0 +1,184 @@
+"""A DuckDB that can read the given tables and do nothing else.
+
+The order of the locks matters. DuckDB has no boundary inside: a path that is allowed may also be written, and a temp
+directory is silently an allowed one. So there are four layers: views over Parquet (a table could be changed by a CTE that
+deletes), external access off with exactly the tables' files allowed, the configuration locked, and a statement that
+is one query, parsed alone and run only as the inside of `SELECT … FROM (…)`, where nothing but a query can stand.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+
+from blobs.domain.errors import ToolInputError
+from blobs.domain.limits import Limits
+from blobs.querying.names import always_quoted, unique_names
+
+STATEMENTS = ("SELECT", "MULTI")
+"""The statement types that are run; MULTI is a PIVOT, which DuckDB rewrites into several."""
+_MEMORY_SHARE = 2
+"""DuckDB bounds only what its buffers hold; about as much again is taken beside them."""
+
+
+class SqlEngine:
+    """An in-memory DuckDB over views of Parquet files, locked. A context manager.
+
+    `tables` maps names (`blob1`, or `blob1.part`) to files. `deadline_ms` interrupts a query on a best effort; the real
+    deadline is whoever kills this process.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, str],
+        *,
+        memory_bytes: int,
+        threads: int,
+        temp_dir: str | None,
+        deadline_ms: int,
+    ) -> None:
+        self.tables = dict(tables)
+        self._descriptors: list[int] = []
+        self._connection = duckdb.connect(":memory:", config=_settings(memory_bytes, threads, temp_dir))
+        self.names: dict[str, str] = {}
+        """What each table is called in SQL, as a model would write it."""
+        try:
+            self._connection.execute("SET enable_progress_bar=false")
+            self._connection.execute("SET TimeZone='UTC'")
+            self._connection.execute(f"SET max_execution_time={deadline_ms}")
+            paths = {name: self._neutral(path) for name, path in self.tables.items()}
+            self._make_views(paths)
+            self._lock(paths)
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self, sql: str) -> str:
+        """The query without what follows its end; raises `ToolInputError` for all that is not one query."""
+        if len(sql.encode("utf-8", "replace")) > Limits().sql_bytes_max:
+            raise _refusal(f"code: longer than {Limits().sql_bytes_max:,} bytes.", "Write a shorter query.")
+        if "\0" in sql:
+            raise _refusal("code: has a NUL character.", "Leave it out.")
+        try:
+            # Lines are counted as in the wrapped query, which has one more before them.
+            statements = self._connection.extract_statements(f"\n{sql}")
+        except duckdb.ParserException:
+            raise
+        except Exception as error:
+            # Kinds of statements that this Python module has no name for are no queries either.
+            raise _refusal("code: not a SELECT.", "Write one SELECT.") from error
+        if not statements:
+            raise _refusal("code: there is no statement.", "Write one SELECT.")
+        kinds = [each.type.name for each in statements]
+        if len(statements) > 1:
+            raise _refusal(f"code: {len(statements)} statements.", "Write exactly one SELECT; CTEs are allowed.")
+        if kinds[0] not in STATEMENTS:
+            raise _refusal(
+                f"code: a statement of the kind {kinds[0]} is not allowed.", "Write one SELECT; the tables cannot be changed."
+            )
+        return _without_end(sql)
+
+    def relation(self, query: str) -> Any:
+        """A checked query as a relation, bound but not run. Raises DuckDB's own errors."""
+        try:
+            return self._connection.sql(query)
+        except duckdb.Error as error:
+            if "\nLINE " not in str(error):
+                self._connection.execute(f"EXPLAIN {query}")  # fails too, and tells the line
+            raise
+
+    def describe(self, name: str) -> list[tuple[str, str]]:
+        """The columns of a table: names and types."""
+        rows = self._connection.execute(f"DESCRIBE {self.names[name]}").fetchall()
+        return [(row[0], row[1]) for row in rows]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free everything; closing twice is no error."""
+        with suppress(duckdb.Error):
+            self._connection.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors = []
+
+    def _neutral(self, path: str) -> str:
+        """The file under a path that says nothing of the host: SQL can list the views with their paths."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptors.append(descriptor)
+        neutral = f"/proc/self/fd/{descriptor}"
+        return neutral if Path(neutral).exists() else path
+
+    def _make_views(self, paths: Mapping[str, str]) -> None:
+        """A view a table. A part is `blob1.part` both in quotes and as a view of a schema that is named as the blob."""
+        parts = [name for name in paths if "." in name]
+        taken = unique_names(parts)
+        for name, path in paths.items():
+            content = f"SELECT * FROM read_parquet({_literal(path)})"
+            blob, dot, _ = name.partition(".")
+            if not dot:
+                self._connection.execute(f"CREATE VIEW {always_quoted(name)} AS {content}")
+                self.names[name] = always_quoted(name)
+                continue
+            whole = taken[parts.index(name)]
+            part = whole.partition(".")[2]
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {always_quoted(blob)}")
+            self._connection.execute(f"CREATE VIEW {always_quoted(blob)}.{always_quoted(part)} AS {content}")
+            self._connection.execute(f"CREATE VIEW {always_quoted(whole)} AS {content}")
+            self.names[name] = f"{always_quoted(blob)}.{always_quoted(part)}"
+
+    def _lock(self, paths: Mapping[str, str]) -> None:
+        allowed = ", ".join(_literal(path) for path in sorted(set(paths.values())))
+        self._connection.execute(f"SET allowed_paths=[{allowed}]")
+        self._connection.execute("SET enable_external_access=false")
+        self._connection.execute("SET lock_configuration=true")  # the last: nothing can be set after it
+
+
+def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, str]:
+    private = temp_dir or ""
+    settings = {
+        "threads": str(threads),
+        "memory_limit": f"{memory_bytes // _MEMORY_SHARE // 2**20}MiB",
+        "temp_directory": private,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "allow_unsigned_extensions": "false",
+        "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",
+    }
+    if private:
+        settings |= {
+            "max_temp_directory_size": f"{memory_bytes // _MEMORY_SHARE // 2**20}MiB",
+            "secret_directory": private,
+            "home_directory": private,
+            "extension_directory": private,
+        }
+    return settings
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _refusal(message: str, hint: str) -> ToolInputError:
+    return ToolInputError(message, code="sql_error", hint=hint)
+
+
+def _without_end(sql: str) -> str:
+    """The statement without its closing semicolons and what follows them; it has been parsed, so nothing else can."""
+    end = None
+    for position, kind in duckdb.tokenize(sql):
+        if kind is duckdb.token_type.comment:
+            continue
+        is_semicolon = sql.encode()[position : position + 1] == b";"
+        end = (position if end is None else end) if is_semicolon else None
+    return sql if end is None else sql.encode()[:end].decode()
