@@ -12,6 +12,8 @@ from blobs.domain.limits import Limits
 
 PREFIX = "BLOBS_"
 
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -23,6 +25,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8400
     workers: int = 1
+    debug: bool = False
+    """Tell an internal error with its traceback, and log what cells say."""
     keys: tuple[str, ...] = field(default=(), repr=False)
     """API keys as `tenant:key`; without any a server answers on loopback only, for the tenant `default`."""
     limits: Limits = field(default_factory=Limits)
@@ -46,6 +50,12 @@ def load_settings(
     }
     given |= {key: value for key, value in (flags or {}).items() if value is not None}
     return _settings(given)
+
+
+def is_debugging(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether `BLOBS_DEBUG` asks for tracebacks; for errors that come before there are settings."""
+    value = (os.environ if environ is None else environ).get(f"{PREFIX}DEBUG", "")
+    return value.strip().lower() in _YES
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -82,6 +92,8 @@ def _read(key: str, value: Any, *, is_limit: bool) -> Any:
         if number < 0:
             raise ValueError("must not be negative")
         return number
+    if key == "debug":
+        return _truth(value)
     if key == "keys":
         keys = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
         if not all(":" in each for each in keys):
@@ -90,3 +102,10 @@ def _read(key: str, value: Any, *, is_limit: bool) -> Any:
     if not isinstance(value, str):
         raise ValueError("not a text")  # noqa: TRY004  # collected with the other malformed settings
     return value
+
+
+def _truth(value: Any) -> bool:
+    text = str(value).strip().lower()
+    if text not in (*_YES, *_NO):
+        raise ValueError(f"not true or false: {value!r}")
+    return text in _YES

@@ -47,7 +47,7 @@ class Desk:
             wanted = call.blobs if isinstance(call, CodeCall) else (call.blob,)
             targets = {name: self._target(name, names, call, i) for i, name in enumerate(wanted)}
         except ToolInputError as problem:
-            return Called(ToolAnswer.refused(only_offered(str(problem), offered)), None, tool)
+            return Called(ToolAnswer.refused(only_offered(str(problem), offered), fault=problem), None, tool)
         answer = self._toolbox.run(self.tenant, call, targets)
         answer = replace(answer, message=only_offered(answer.message, offered))
         blob = self.offloader.placed(answer.blob) if answer.blob is not None else None

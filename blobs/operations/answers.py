@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from blobs.domain.errors import ToolInputError
+from blobs.domain.errors import BlobsError, ToolInputError
 from blobs.domain.handle import Profile
 from blobs.domain.reference import Reference
 from blobs.operations.tools import ReadCall, SearchCall
@@ -24,12 +24,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool answers: `data`, or `blob` where the answer is one itself, beside a message; or only a message."""
+    """What a tool answers: `data`, or `blob` where the answer is one itself, beside a message; or only a message.
+
+    A refusal has its cause in `fault`: the model reads the message, a program asks whose fault it was.
+    """
 
     is_ok: bool
     message: str | None = None
     data: dict[str, Any] | None = None
     blob: Reference | None = None
+    fault: BlobsError | None = None
 
     @classmethod
     def done(
@@ -39,9 +43,9 @@ class ToolAnswer:
         return cls(is_ok=True, message=message, data=data, blob=blob)
 
     @classmethod
-    def refused(cls, message: str | None) -> "ToolAnswer":
+    def refused(cls, message: str | None, *, fault: BlobsError | None = None) -> "ToolAnswer":
         """What is wrong, and the next call that works."""
-        return cls(is_ok=False, message=message)
+        return cls(is_ok=False, message=message, fault=fault)
 
 
 def answer_json(answer: ToolAnswer, data: dict[str, Any] | None) -> dict[str, Any]:

@@ -41,11 +41,11 @@ class Toolbox:
         except TaskFailure as failure:
             problem = explain(failure, call.tool, self.limits.call_ms_max)
             hint = problem.hint or _easier(call)
-            return ToolAnswer.refused(f"{problem.message} {hint}".strip())
+            return ToolAnswer.refused(f"{problem.message} {hint}".strip(), fault=problem)
         except BlobsError as problem:
             if not problem.is_for_model:
                 raise
-            return ToolAnswer.refused(str(problem))
+            return ToolAnswer.refused(str(problem), fault=problem)
 
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
         arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
