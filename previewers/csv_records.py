@@ -1,0 +1,253 @@
+"""Delimited records (RFC 4180): where they begin and what their cells are.
+
+A quote opens a cell only as its first character, `""` inside a quoted cell is a quote, and what follows a closing quote
+belongs to the cell: the reading of Python's `csv`, save that an empty cell without quotes is None. Counting works on
+whole blocks where every quote stands where a writer would put it, and line by line where one does not.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blobs.reading.source import Source
+
+RECORDS_PER_MARK = 1024
+_BLOCK_BYTES = 256 * 1024
+_QUOTE, _LF, _CR = 34, 10, 13
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What separates cells, and whether quotes mean anything."""
+
+    delimiter: str
+    is_quoted: bool = True
+
+    @cached_property
+    def _cell(self) -> re.Pattern[str]:
+        mark = re.escape(self.delimiter)
+        return re.compile(rf'"((?:[^"]++|"")*+)(?:"([^{mark}]*+)|\Z)|([^{mark}]*+)')
+
+    @cached_property
+    def _cell_bytes(self) -> re.Pattern[bytes]:
+        return re.compile(self._cell.pattern.encode())
+
+    def cells(self, record: str) -> list[str | None]:
+        """The cells of a record without its line end; None is an empty cell without quotes."""
+        if not self.is_quoted or '"' not in record:
+            return [cell or None for cell in record.split(self.delimiter)]
+        cells: list[str | None] = []
+        at = 0
+        while True:
+            found = self._cell.match(record, at)
+            assert found is not None  # the pattern matches the empty string
+            quoted, rest, plain = found.groups()
+            cells.append((plain or None) if quoted is None else quoted.replace('""', '"') + (rest or ""))
+            at = found.end() + 1
+            if at > len(record):
+                return cells
+
+    def scan(self, line: bytes, *, is_open: bool) -> tuple[int, bool]:
+        """How many delimiters separate cells in a physical line, and whether a quoted cell is open after it.
+
+        `is_open` says that the line begins inside a quoted cell.
+        """
+        if not self.is_quoted or (not is_open and b'"' not in line):
+            return line.count(self.delimiter.encode()), False
+        delimiters, at = 0, 0
+        if is_open:
+            line = b'"' + line
+        while True:
+            found = self._cell_bytes.match(line, at)
+            assert found is not None  # the pattern matches the empty string
+            if found.group(1) is not None and found.group(2) is None:
+                return delimiters, True
+            at = found.end() + 1
+            if at > len(line):
+                return delimiters, False
+            delimiters += 1
+
+
+def each_record(source: Source, start: int, grammar: Grammar) -> Iterator[tuple[int, bytes]]:
+    """The records from a byte that begins one: where each begins, and its bytes without the line end.
+
+    Blank lines are no records.
+    """
+    at = record_at = start
+    pieces: list[bytes] = []
+    is_open = False
+    for _, block in _line_blocks(source, start):
+        is_plain = not grammar.is_quoted or b'"' not in block
+        for line in block.splitlines(keepends=True):
+            at += len(line)
+            if not is_plain or is_open:
+                _, is_open = grammar.scan(line, is_open=is_open)
+                if is_open:
+                    pieces.append(line)
+                    continue
+            if pieces:
+                line = b"".join([*pieces, line])  # noqa: PLW2901  # the record that the line completes
+                pieces.clear()
+            record = _without_end(line)
+            if record:
+                yield record_at, record
+            record_at = at
+    if pieces:
+        yield record_at, b"".join(pieces)
+
+
+class RecordIndex:
+    """The records of a source, found in one pass in constant memory.
+
+    `count` is their number without blank lines, `width` the most cells one has, `first_width` the cells of the first
+    and `odd` how many have another number. `is_unclosed` says that the last quoted cell never ends, `open_lines` over
+    how many line ends.
+    """
+
+    def __init__(self, source: Source, start: int, grammar: Grammar) -> None:
+        self._source = source
+        self._grammar = grammar
+        self._marks = array("q")
+        self.count = 0
+        self.width = 0
+        self.odd = 0
+        self.first_width = 0
+        self._record_at = start
+        self._delimiters = 0
+        self._is_open = False
+        self.open_lines = 0
+        for at, block in _line_blocks(source, start):
+            self._add(at, block)
+        if self._is_open:
+            self._keep(np.array([self._record_at]), np.array([1]), np.array([self._delimiters + 1]))
+        self.is_unclosed = self._is_open
+
+    def records(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Records `start` up to `stop`: where each begins, and its bytes."""
+        if start >= min(stop, self.count):
+            return iter(())
+        mark = start // RECORDS_PER_MARK
+        walked = each_record(self._source, self._marks[mark], self._grammar)
+        return islice(walked, start - mark * RECORDS_PER_MARK, stop - mark * RECORDS_PER_MARK)
+
+    def place(self, record: int) -> int:
+        """Where a record begins; past the last one, the end of the source."""
+        return next((at for at, _ in self.records(record, record + 1)), self._source.size)
+
+    def _add(self, at: int, block: bytes) -> None:
+        octets = np.frombuffer(block, np.uint8)
+        quotes = (
+            np.flatnonzero(octets == _QUOTE) if self._grammar.is_quoted and b'"' in block else np.empty(0, np.int64)
+        )
+        if not self._is_well_formed(octets, quotes):
+            self._add_by_line(at, block)
+            return
+        is_open = int(self._is_open)
+        ends = _line_ends(octets, block)
+        delimiters = np.flatnonzero(octets == ord(self._grammar.delimiter))
+        if len(quotes) or is_open:
+            is_outside = (np.searchsorted(quotes, ends) + is_open) % 2 == 0
+            closed = int(np.flatnonzero(is_outside)[-1]) + 1 if is_outside.any() else 0
+            self.open_lines = len(ends) - closed + (0 if closed else self.open_lines)
+            ends = ends[is_outside]
+            delimiters = delimiters[(np.searchsorted(quotes, delimiters) + is_open) % 2 == 0]
+            self._is_open = bool((len(quotes) + is_open) % 2)
+        before = np.searchsorted(delimiters, ends)
+        if not len(ends):
+            self._delimiters += len(delimiters)
+            return
+        widths = np.diff(before, prepend=0) + 1
+        widths[0] += self._delimiters
+        starts = np.concatenate(([self._record_at], ends[:-1] + (at + 1)))
+        sizes = ends + at - starts
+        is_lf = (ends > 0) & (ends < len(octets)) & (octets[np.minimum(ends, len(octets) - 1)] == _LF)
+        sizes -= is_lf & (octets[ends - 1] == _CR) & (sizes > 0)
+        self._keep(starts, sizes, widths)
+        self._record_at = at + int(ends[-1]) + 1
+        self._delimiters = len(delimiters) - int(before[-1])
+
+    def _is_well_formed(self, octets: NDArray[np.uint8], quotes: Positions) -> bool:
+        """Every quote opens a cell at its beginning, closes it at its end, or is doubled."""
+        if not len(quotes):
+            return True
+        first = 1 if self._is_open else 0
+        openers, closers = quotes[first::2], quotes[1 - first :: 2]
+        before = octets[openers - 1]
+        before[openers == 0] = _LF
+        after = octets[np.minimum(closers + 1, len(octets) - 1)]
+        after[closers + 1 == len(octets)] = _LF
+        return self._may_neighbour(before) and self._may_neighbour(after)
+
+    def _may_neighbour(self, octets: NDArray[np.uint8]) -> bool:
+        delimiter = ord(self._grammar.delimiter)
+        allowed = (octets == delimiter) | (octets == _LF) | (octets == _CR) | (octets == _QUOTE)
+        return bool(allowed.all())
+
+    def _add_by_line(self, at: int, block: bytes) -> None:
+        starts, sizes, widths = [], [], []
+        for line in block.splitlines(keepends=True):
+            delimiters, self._is_open = self._grammar.scan(line, is_open=self._is_open)
+            self._delimiters += delimiters
+            at += len(line)
+            if self._is_open:
+                self.open_lines += 1
+                continue
+            self.open_lines = 0
+            starts.append(self._record_at)
+            sizes.append(at - self._record_at - len(line) + len(_without_end(line)))
+            widths.append(self._delimiters + 1)
+            self._record_at, self._delimiters = at, 0
+        self._keep(np.array(starts, np.int64), np.array(sizes, np.int64), np.array(widths, np.int64))
+
+    def _keep(self, starts: Positions, sizes: Positions, widths: Positions) -> None:
+        is_record = sizes > 0
+        starts, widths = starts[is_record], widths[is_record]
+        if not len(starts):
+            return
+        self.first_width = self.first_width or int(widths[0])
+        self.width = max(self.width, int(widths.max()))
+        self.odd += int(np.count_nonzero(widths != self.first_width))
+        self._marks.extend(starts[-self.count % RECORDS_PER_MARK :: RECORDS_PER_MARK].tolist())
+        self.count += len(starts)
+
+
+def _without_end(line: bytes) -> bytes:
+    if line.endswith(b"\r\n"):
+        return line[:-2]
+    return line[:-1] if line[-1] in b"\r\n" else line
+
+
+def _line_ends(octets: NDArray[np.uint8], block: bytes) -> Positions:
+    """The last byte of each line end; the end of the block where its last line has none."""
+    is_end = octets == _LF
+    if b"\r" in block:
+        is_cr = octets == _CR
+        is_cr[:-1] &= octets[1:] != _LF
+        is_end |= is_cr
+    ends = np.flatnonzero(is_end)
+    return ends if is_end[-1] else np.append(ends, len(octets))
+
+
+def _line_blocks(source: Source, start: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes in blocks that end with a line, each with its place."""
+    size_bytes = _BLOCK_BYTES
+    at = start
+    while at < source.size:
+        block = source.read(at, at + size_bytes)
+        if at + len(block) < source.size:
+            cut = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, -1) + 1
+            if not cut:
+                size_bytes *= 2
+                continue
+            block = block[:cut]
+        yield at, block
+        at += len(block)
+        size_bytes = _BLOCK_BYTES

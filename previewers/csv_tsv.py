@@ -1,0 +1,167 @@
+"""CSV, TSV and their kin: rows of cells exactly as written."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from blobs.domain.media_type import CSV
+from blobs.domain.ranges import ItemRange
+from blobs.reading.base_view import BaseView
+from blobs.reading.decoding import UTF8, detect, to_utf8
+from blobs.reading.reader import Column, Confidence, Sample, Table, View
+from blobs.reading.source import Source
+from previewers.csv_dialect import find_dialect
+from previewers.csv_records import Grammar, RecordIndex
+from previewers.json_sniff import are_lines, is_document, utf8_head
+from previewers.text_index import TextIndex
+
+TSV = "text/tab-separated-values"
+_HEAD_BYTES = 64 * 1024
+_OPEN_LINES_MAX = 50
+
+
+class CsvView(BaseView):
+    """Records as rows: lists of strings as wide as the widest record, None where a cell is empty or missing."""
+
+    unit: str | None = "rows"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        found = detect(source)
+        # Delimiters are looked for in bytes, so everything but UTF-8 is read from a copy in UTF-8.
+        self._is_copied = not found.is_utf8
+        self._data = to_utf8(source, found) if self._is_copied else source
+        self._encoding = UTF8 if self._is_copied else found
+        self._start = 0 if self._is_copied else len(found.mark)
+        head = self._data.read(self._start, self._start + _HEAD_BYTES)
+        is_whole = self._start + len(head) >= self._data.size
+        dialect = find_dialect(head, is_whole=is_whole, encoding=self._encoding)
+        self.has_header = dialect.has_header
+        self.grammar, self._records = self._indexed(dialect.grammar)
+        self.count = max(0, self._records.count - self.has_header)
+        self.columns = [Column(name) for name in self._named_columns()]
+        self.notes.extend(found.notes)
+        self._note_oddities()
+
+    @property
+    def type(self) -> str:
+        """The media type that the delimiter makes it."""
+        return TSV if self.grammar.delimiter == "\t" else CSV
+
+    def items(self, span: ItemRange) -> Iterator[list[str | None]]:
+        """The rows of the range, each as wide as the columns."""
+        width = len(self.columns or ())
+        for _, record in self._records.records(span.start + self.has_header, span.stop + self.has_header):
+            row = self.grammar.cells(self._encoding.decode(record))
+            if len(row) < width:
+                row.extend([None] * (width - len(row)))
+            yield row
+
+    def slice(self, span: ItemRange) -> tuple[bytes, str]:
+        """The header and the file's own bytes of these rows; all rows are the file itself.
+
+        A part of a file that is not UTF-8 is given in UTF-8.
+        """
+        if span.start == 0 and span.stop >= (self.count or 0):
+            return self.source.read(0, self.source.size), self.type
+        start = self._records.place(span.start + self.has_header)
+        stop = self._records.place(span.stop + self.has_header)
+        header = self._data.read(self._start, self._records.place(1)) if self.has_header else b""
+        return header + self._data.read(start, stop), self.type
+
+    def table(self) -> Table | None:
+        """All rows, as the file's untyped text."""
+        whole = ItemRange(0, self.count or 0)
+        return Table([each.name for each in self.columns or ()], rows=lambda: self.items(whole), is_text=True)
+
+    def text_length(self) -> int:
+        """The number of characters of the file."""
+        return self._text.characters
+
+    def text_offset(self, item: int) -> int:
+        """Where a row's record begins, in characters of the file."""
+        return self._text.byte_character(self._records.place(item + self.has_header))
+
+    def text(self, start: int, stop: int) -> str:
+        """The file's own characters, header and quotes included."""
+        return self._text.text(start, stop)
+
+    @cached_property
+    def _text(self) -> TextIndex:
+        return TextIndex(self._data, self._encoding)
+
+    def _indexed(self, grammar: Grammar) -> tuple[Grammar, RecordIndex]:
+        index = RecordIndex(self._data, self._start, grammar)
+        if not index.is_unclosed:
+            return grammar, index
+        if index.open_lines < _OPEN_LINES_MAX:
+            self.notes.append("the last quote is never closed")
+            return grammar, index
+        self.notes.append("quotes are read as text: the last one is never closed")
+        literal = Grammar(grammar.delimiter, is_quoted=False)
+        return literal, RecordIndex(self._data, self._start, literal)
+
+    def _named_columns(self) -> list[str]:
+        """Names of all columns, unique also without regard to case, as SQL wants them."""
+        header: list[str | None] = []
+        if self.has_header:
+            _, record = next(self._records.records(0, 1))
+            header = self.grammar.cells(self._encoding.decode(record))
+        written = {cell.casefold() for cell in header if cell}
+        taken: set[str] = set()
+        names: list[str] = []
+        for place in range(self._records.width):
+            cell = header[place] if place < len(header) else None
+            wanted = cell if cell and cell.strip() else f"column{place + 1}"
+            name, number = wanted, 0
+            while name.casefold() in taken or (name != cell and name.casefold() in written):
+                number += 1
+                name = f"{wanted}_{number}"
+            taken.add(name.casefold())
+            names.append(name)
+        return names
+
+    def _note_oddities(self) -> None:
+        if self._records.count and not self.has_header:
+            self.notes.append("no header row: the columns are numbered")
+        if self._records.odd:
+            usual = self._records.first_width
+            whose = "the header" if self.has_header else "the first row"
+            noun = "row has" if self._records.odd == 1 else "rows have"
+            self.notes.append(f"{self._records.odd} {noun} more or fewer cells than {whose} ({usual})")
+        if self.grammar.delimiter not in ",\t":
+            self.notes.append(f"cells are separated by {self.grammar.delimiter!r}")
+
+
+class CsvReader:
+    """Delimited records: comma, tab, semicolon or bar."""
+
+    name = "csv"
+    media_types = (CSV, TSV)
+    aliases = ("application/csv", "text/x-csv", "text/comma-separated-values", "text/x-tsv", "text/tsv")
+    is_light = True
+
+    def sniff(self, sample: Sample) -> Confidence:
+        """A table by its structure; a single column, or one row, only where somebody called it CSV."""
+        is_declared = sample.declared_type in (*self.media_types, *self.aliases)
+        head = utf8_head(sample, is_declared=is_declared)
+        if not head.strip() or _is_markup(head) or _is_json(head, sample):
+            return Confidence.NO
+        dialect = find_dialect(head, is_whole=sample.is_whole)
+        media_type = TSV if dialect.grammar.delimiter == "\t" else CSV
+        if dialect.is_table:
+            return Confidence(50, media_type)
+        return Confidence(1, media_type) if is_declared else Confidence.NO
+
+    def open(self, source: Source) -> View:
+        """The rows of the file; never refuses text."""
+        return CsvView(source)
+
+
+def _is_markup(raw: bytes) -> bool:
+    return raw[:200].lstrip().lower().startswith((b"<?xml", b"<!doctype", b"<html", b"<svg"))
+
+
+def _is_json(head: bytes, sample: Sample) -> bool:
+    is_whole = sample.is_whole
+    return is_document(head, is_whole=is_whole) or are_lines(head, sample.tail, is_whole=is_whole)

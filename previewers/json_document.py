@@ -1,0 +1,280 @@
+"""JSON documents: the elements of an array, or one entry a key of an object."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, BinaryIO
+
+from blobs.domain import exact_json
+from blobs.domain.errors import ToolInputError, UnreadableError
+from blobs.domain.media_type import JSON
+from blobs.domain.ranges import ItemRange
+from blobs.reading.base_view import BaseView
+from blobs.reading.decoding import UTF8
+from blobs.reading.reader import Confidence, Part, Sample, Table, View
+from blobs.reading.source import BytesSource, Source
+from previewers.json_shape import shape_of
+from previewers.json_sniff import is_document, utf8_head
+from previewers.json_structure import (
+    REPEATED_KEYS_BYTES_MAX,
+    JsonBytes,
+    Outline,
+    first_byte,
+    is_valid,
+    outline,
+    outline_document,
+    read_source,
+    repeated_keys,
+)
+from previewers.json_table import COLUMNS_MAX, table_of
+from previewers.text_index import TextIndex
+
+PARTS_MAX = 100
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+_NAMED_MAX = 20
+_KIND_NAMES = {b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
+
+
+class JsonView(BaseView):
+    """A JSON value as entries: elements, or `{"key": value}` for each key, or a scalar itself.
+
+    `text` is the JSON text as written. Numbers keep their digits; of equal keys the last value counts.
+    """
+
+    unit: str | None = "entries"
+
+    def __init__(self, data: memoryview, found: Outline) -> None:
+        super().__init__()
+        self._data = data
+        self._outline = found
+        self.count = len(found)
+        self._pointers: dict[str, str] = {}
+        if found.kind == "object":
+            self._find_parts()
+
+    def items(self, span: ItemRange) -> Iterator[Any]:
+        """The entries of the range, exact."""
+        for place in range(span.start, min(span.stop, len(self._outline))):
+            value = exact_json.loads(self._value(place))
+            yield {self._outline.keys[place]: value} if self._outline.keys else value
+
+    def shape(self) -> Any:
+        """Types and counts: one sketch a key of an object, else one sketch."""
+        return shape_of(self._data, self._outline)
+
+    def part(self, name: str) -> View:
+        """An array of objects inside the document, by its keys joined with dots."""
+        if name not in self._pointers:
+            raise ToolInputError(f"part: there is no part {name!r}.", hint=self._parts_hint())
+        return self.at(self._pointers[name])
+
+    def at(self, path: str) -> View:
+        """The value at a JSON Pointer (RFC 6901); raises `ToolInputError` naming the last step that exists."""
+        if path == "":
+            return self
+        if not path.startswith("/"):
+            raise ToolInputError(
+                f"path: {path!r} is not a JSON Pointer.", hint=f'Write one such as "{self._example()}".'
+            )
+        data, found = self._data, self._outline
+        walked = ""
+        for step in path[1:].split("/"):
+            place = _place(found, step.replace("~1", "/").replace("~0", "~"))
+            if place is None:
+                raise ToolInputError(f"path: {path} does not exist; {_inventory(walked, data, found)}")
+            data = data[found.starts[place] : found.stops[place]]
+            found = outline(data)
+            walked += "/" + step
+        return StringView(data, found) if first_byte(data) == b'"' else JsonView(data, found)
+
+    def text_length(self) -> int:
+        """The number of characters of the JSON text."""
+        return self._text.characters
+
+    def text_offset(self, item: int) -> int:
+        """Where an entry's text begins, for a key of an object at its quote; past the last one, the end."""
+        if item >= len(self._outline):
+            return self._text.characters
+        return self._text.byte_character(self._outline.begins[item])
+
+    def text(self, start: int, stop: int) -> str:
+        """The JSON text as written."""
+        return self._text.text(start, stop)
+
+    def slice(self, span: ItemRange) -> tuple[bytes, str]:
+        """These entries as a document of the same kind, each as written; all of them are the text itself."""
+        start, stop = span.start, min(span.stop, len(self._outline))
+        if start == 0 and stop == len(self._outline):
+            return self._whole(), JSON
+        if start >= stop:
+            return (b"{}" if self._outline.kind == "object" else b"[]"), JSON
+        if self._outline.kind == "object":
+            members = (
+                exact_json.dumps(self._outline.keys[place]) + b":" + self._value(place) for place in range(start, stop)
+            )
+            return b"{" + b",".join(members) + b"}", JSON
+        return b"[" + self._data[self._outline.starts[start] : self._outline.stops[stop - 1]] + b"]", JSON
+
+    def table(self) -> Table | None:
+        """An array of objects as one column a key, an object as one row, anything else as one column of entries.
+
+        An object of more than `COLUMNS_MAX` keys is one row a key: `key` and `value`.
+        """
+        keys = self._outline.keys
+        if not keys:
+            return table_of(self._values, alone="entry")
+        if len(keys) > COLUMNS_MAX:
+            return Table(["key", "value"], rows=self._pairs)
+        return Table(keys, rows=lambda: iter([[exact_json.loads(value) for value in self._values()]]))
+
+    def _pairs(self) -> Iterator[list[Any]]:
+        for key, value in zip(self._outline.keys, self._values(), strict=True):
+            yield [key, exact_json.loads(value)]
+
+    def _whole(self) -> bytes:
+        return bytes(self._data)
+
+    def _value(self, place: int) -> memoryview:
+        return self._data[self._outline.starts[place] : self._outline.stops[place]]
+
+    def _values(self) -> Iterator[JsonBytes]:
+        return map(self._value, range(len(self._outline)))
+
+    @cached_property
+    def _text(self) -> TextIndex:
+        return TextIndex(_BufferSource(self._data), UTF8)
+
+    def _example(self) -> str:
+        if self._outline.kind == "object" and self._outline.keys:
+            return "/" + _step(self._outline.keys[0])
+        return "/0"
+
+    def _find_parts(self) -> None:
+        """Arrays of objects under a key, or under a key of an object under a key."""
+        for key, value in zip(self._outline.keys, self._values(), strict=True):
+            self._add_part(key, "/" + _step(key), value)
+            if first_byte(value) == b"{":
+                inner = outline(memoryview(value))
+                for below, start, stop in zip(inner.keys, inner.starts, inner.stops, strict=True):
+                    self._add_part(f"{key}.{below}", f"/{_step(key)}/{_step(below)}", value[start:stop])
+
+    def _add_part(self, name: str, pointer: str, value: JsonBytes) -> None:
+        if first_byte(value[:64]) != b"[" or name in self._pointers or len(self.parts) >= PARTS_MAX:
+            return
+        found = outline(memoryview(value))
+        if len(found) and all(value[start] == ord("{") for start in found.starts):
+            self._pointers[name] = pointer
+            self.parts.append(Part(name, "entries", len(found)))
+
+
+class StringView(JsonView):
+    """A string inside a document: one entry, whose text is the string itself."""
+
+    @cached_property
+    def _string(self) -> str:
+        return str(exact_json.loads(self._data))
+
+    def text_length(self) -> int:
+        """The number of characters of the string."""
+        return len(self._string)
+
+    def text_offset(self, item: int) -> int:
+        """Where the entry begins: 0."""
+        return 0 if item == 0 else len(self._string)
+
+    def text(self, start: int, stop: int) -> str:
+        """Characters of the string."""
+        return self._string[start:stop]
+
+
+class _Document(JsonView):
+    """The whole of a blob."""
+
+    def __init__(self, source: Source) -> None:
+        text, notes = read_source(source)
+        data, found = outline_document(text)
+        super().__init__(data, found)
+        self._source = source
+        self.notes.extend(notes)
+        if found.problem:
+            self.notes.append(found.problem)
+        repeated = repeated_keys(data) if len(data) <= REPEATED_KEYS_BYTES_MAX else found.repeated
+        if repeated:
+            noun = "key is" if repeated == 1 else "keys are"
+            self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+
+    def _whole(self) -> bytes:
+        return self._source.read(0, self._source.size)
+
+
+class JsonReader:
+    """JSON documents, also such as are not quite strict."""
+
+    name = "json"
+    media_types = (JSON,)
+    aliases = ("text/json", "application/x-json", "application/json5", "application/geo+json")
+    is_light = True
+
+    def sniff(self, sample: Sample) -> Confidence:
+        """An array or object, whole or begun; a scalar only where somebody called it JSON."""
+        is_declared = sample.declared_type in (*self.media_types, *self.aliases)
+        head = utf8_head(sample, is_declared=is_declared)
+        if is_document(head, is_whole=sample.is_whole):
+            return Confidence(60 if sample.is_whole else 55, JSON)
+        if not is_declared or not head.strip():
+            return Confidence.NO
+        is_scalar = is_valid(head) if sample.is_whole else first_byte(head) == b'"'
+        return Confidence(1, JSON) if is_scalar else Confidence.NO
+
+    def open(self, source: Source) -> View:
+        """The entries of the document; raises `UnreadableError` where it is not JSON."""
+        return _Document(source)
+
+
+class _BufferSource(BytesSource):
+    """A piece of a larger buffer, not copied."""
+
+    def __init__(self, data: memoryview) -> None:
+        super().__init__(b"")
+        self._data = data
+        self.size = len(data)
+
+    def read(self, start: int, stop: int) -> bytes:
+        return bytes(self._data[start:stop])
+
+    def open(self) -> BinaryIO:
+        raise UnreadableError("A piece of a document is no file.")
+
+    def buffer(self) -> memoryview:
+        return self._data
+
+
+def _step(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _place(found: Outline, step: str) -> int | None:
+    if found.kind == "object":
+        try:
+            return found.keys.index(step)
+        except ValueError:
+            return None
+    if found.kind == "array" and _INDEX.fullmatch(step) and int(step) < len(found):
+        return int(step)
+    return None
+
+
+def _inventory(path: str, data: memoryview, found: Outline) -> str:
+    """What there is at the last place of a path that exists."""
+    where = path or "the document"
+    if found.kind == "array":
+        count = len(found)
+        return (
+            f"{where} has {count} entries, 0 to {count - 1}." if count > 1 else f"{where} has {count or 'no'} entries."
+        )
+    if found.kind == "object":
+        if not found.keys:
+            return f"{where} is an empty object."
+        more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+        return f"{where} has the keys {', '.join(key[:60] for key in found.keys[:_NAMED_MAX])}{more}."
+    return f"{where} is {_KIND_NAMES.get(first_byte(data), 'a number')}."

@@ -1,0 +1,277 @@
+"""The structure of JSON text without building its values: where the entries of an array or object lie.
+
+Strict JSON is walked by msgspec, gigabytes in seconds. What others also call JSON (NaN, half characters, comments,
+trailing commas, a byte order mark, UTF-16) is walked by tokens, and every entry is read once to be sure of it.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from blobs.domain import exact_json
+from blobs.domain.errors import UnreadableError
+from blobs.reading.decoding import blocks, detect
+from blobs.reading.source import Source
+
+JsonBytes = bytes | memoryview
+
+REPAIR_BYTES_MAX = 64 * 1024 * 1024
+"""Larger texts with comments or trailing commas are not JSON: taking those out copies the text."""
+REPEATED_KEYS_BYTES_MAX = 1024 * 1024
+"""Up to this size every object of a text is searched for repeated keys, beyond it the outermost only."""
+
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_TOKEN = re.compile(_STRING + rb"|[\[\]{},]", re.DOTALL)
+_KEY = re.compile(rb"[\s,{]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
+_COMMENT = re.compile(rb"(" + _STRING + rb")|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(rb"(" + _STRING + rb")|,(?=\s*[\]}])", re.DOTALL)
+_NONFINITE = re.compile(rb"(?:" + _STRING + rb")|(NaN|-?Infinity)", re.DOTALL)
+_MISFITS = re.compile("[\udc80-\udcff]")
+_NOT_BLANK = re.compile(rb"[^ \t\r\n]")
+_FAULTS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError)
+
+_array_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+_object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Where the entries of a JSON text lie.
+
+    `kind` is array, object or scalar. `starts` and `stops` bound each element or value, `begins` is where each key
+    begins, `keys` are the keys, each once, with the value that came last. A scalar has one entry and no keys.
+    """
+
+    kind: str
+    starts: "array[int]"
+    stops: "array[int]"
+    begins: "array[int]"
+    keys: list[str] = field(default_factory=list)
+    repeated: int = 0
+    problem: str = ""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def first_byte(text: JsonBytes) -> bytes:
+    """The first byte that is not blank, or nothing."""
+    found = _NOT_BLANK.search(text)
+    return found.group() if found else b""
+
+
+def is_valid(text: JsonBytes) -> bool:
+    """The text is one JSON value, strict or as `exact_json.loads` forgives."""
+    try:
+        _raw_decoder.decode(text)
+    except _FAULTS:
+        try:
+            exact_json.loads(text)
+        except ValueError:
+            return False
+    return True
+
+
+def is_strict(text: JsonBytes) -> bool:
+    """The structure of the text is strict JSON."""
+    try:
+        _raw_decoder.decode(text)
+    except _FAULTS:
+        return False
+    return True
+
+
+def keys_of(text: JsonBytes) -> list[str]:
+    """The keys of an object, each once."""
+    try:
+        return list(_object_decoder.decode(text))
+    except _FAULTS:
+        return list(exact_json.loads(text))
+
+
+def read_source(source: Source) -> tuple[memoryview, list[str]]:
+    r"""The text of a source as UTF-8, without copying it where it is that, and what is not strict about its encoding.
+
+    A byte that is no character becomes the text `\xNN` inside its string.
+    """
+    encoding = detect(source)
+    if encoding.is_utf8 and not encoding.misfits:
+        notes = ["not strict JSON: it starts with a byte order mark"] if encoding.mark else []
+        return source.buffer()[len(encoding.mark) :], notes
+    if encoding.is_utf8:
+        text = source.read(len(encoding.mark), source.size).decode("utf-8", "surrogateescape")
+        text = _MISFITS.sub(lambda found: f"\\\\x{ord(found.group()) - 0xDC00:02x}", text)
+    else:
+        text = "".join(piece for _, _, piece in blocks(source, encoding))
+    return memoryview(text.encode()), [f"not strict JSON: {note}" for note in encoding.notes]
+
+
+def outline_document(text: memoryview) -> tuple[memoryview, Outline]:
+    """The outline of a whole document, and the text that it is of: without comments and trailing commas, if it had any.
+
+    Raises `UnreadableError` where the text is no JSON.
+    """
+    try:
+        return text, outline(text)
+    except UnreadableError:
+        if len(text) > REPAIR_BYTES_MAX:
+            raise
+        bare = _COMMENT.sub(lambda found: found.group(1) or b" ", bytes(text))
+        repaired = _TRAILING_COMMA.sub(lambda found: found.group(1) or b"", bare)
+        if repaired == text:
+            raise
+        what = "comments" if repaired == bare else "trailing commas" if bare == text else "comments and trailing commas"
+        found = outline(memoryview(repaired))
+        problem = f"not strict JSON: it has {what}"
+        return memoryview(repaired), Outline(
+            found.kind, found.starts, found.stops, found.begins, found.keys, found.repeated, problem
+        )
+
+
+def outline(text: memoryview) -> Outline:
+    """The outline of a JSON text; raises `UnreadableError` where it is none."""
+    opening = first_byte(text)
+    try:
+        if opening == b"[":
+            return _of_array(text, _array_decoder.decode(text))
+        if opening == b"{":
+            return _of_object(text, _object_decoder.decode(text))
+    except _FAULTS:
+        return _outline_tolerantly(text)
+    if not opening or not is_valid(text):
+        raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+    start = next(_NOT_BLANK.finditer(text)).start()
+    stop = start + len(bytes(text[start:]).rstrip())
+    problem = "" if is_strict(text) else _problem(text)
+    return Outline("scalar", array("q", [start]), array("q", [stop]), array("q", [start]), problem=problem)
+
+
+def repeated_keys(text: JsonBytes) -> int:
+    """How many keys of all objects in a text were given before in the same object; its cost grows with the text."""
+    repeated = 0
+
+    def count(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal repeated
+        repeated += len(pairs) - len({key for key, _ in pairs})
+
+    try:
+        json.loads(bytes(text), object_pairs_hook=count, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return 0
+    return repeated
+
+
+def _of_array(text: memoryview, raws: list[msgspec.Raw]) -> Outline:
+    starts, stops = _places(text, raws)
+    return Outline("array", starts, stops, starts)
+
+
+def _of_object(text: memoryview, raws: dict[str, msgspec.Raw]) -> Outline:
+    starts, stops = _places(text, list(raws.values()))
+    begins = array("q")
+    before = 0
+    for start, stop in zip(starts, stops, strict=True):
+        found = _KEY.fullmatch(text, before, start) if start >= before else None
+        if found is None:  # a value was dropped in between, or this one came later than the first of its key
+            return _with_last_values(text, list(_members(text)))
+        begins.append(found.start(1))
+        before = stop
+    return Outline("object", starts, stops, begins, list(raws))
+
+
+def _places(text: memoryview, raws: list[msgspec.Raw]) -> "tuple[array[int], array[int]]":
+    base = np.frombuffer(text, np.uint8).__array_interface__["data"][0]
+    starts, stops = array("q"), array("q")
+    for raw in raws:
+        octets = np.frombuffer(raw, np.uint8)
+        start = octets.__array_interface__["data"][0] - base
+        starts.append(start)
+        stops.append(start + octets.size)
+    return starts, stops
+
+
+def _with_last_values(text: memoryview, members: list[tuple[int, int, int]]) -> Outline:
+    """The outline of an object given all its members: of equal keys the last value at the place of the first."""
+    places: dict[str, tuple[int, int, int]] = {}
+    for begin, start, stop in members:
+        found = _KEY.match(text, begin)
+        assert found is not None  # `_members` found it there
+        places[exact_json.loads(found.group(1))] = (begin, start, stop)
+    begins, starts, stops = (array("q", column) for column in zip(*places.values(), strict=True)) if places else (
+        array("q"), array("q"), array("q"),
+    )  # fmt: skip
+    return Outline("object", starts, stops, begins, list(places), len(members) - len(places))
+
+
+def _outline_tolerantly(text: memoryview) -> Outline:
+    """The outline of what is not strict JSON; every entry is read once."""
+    if first_byte(text) == b"{":
+        members = list(_members(text))
+        found = _with_last_values(text, members)
+        bounds = [(start, stop) for _, start, stop in members]
+    else:
+        bounds = [_trimmed(text, start, stop) for start, stop in _entries(text)]
+        starts, stops = array("q", [start for start, _ in bounds]), array("q", [stop for _, stop in bounds])
+        found = Outline("array", starts, stops, starts)
+    for start, stop in bounds:
+        try:
+            exact_json.loads(text[start:stop])
+        except ValueError:
+            raise UnreadableError("It is not valid JSON.", hint="Read it as lines.") from None
+    problem = _problem(text)
+    return Outline(found.kind, found.starts, found.stops, found.begins, found.keys, found.repeated, problem)
+
+
+def _entries(text: memoryview) -> Iterator[tuple[int, int]]:
+    """What lies between the outermost commas of an array or object."""
+    depth = at = count = 0
+    closing = b"}" if first_byte(text) == b"{" else b"]"
+    for token in _TOKEN.finditer(text):
+        mark = token.group()[:1]
+        if mark in b"[{":
+            depth += 1
+            at = token.end() if depth == 1 else at
+        elif mark in b"]}":
+            depth -= 1
+            if depth == 0:
+                is_end = mark == closing and not _NOT_BLANK.search(text, token.end())
+                if not is_end:
+                    break
+                if count or _NOT_BLANK.search(text, at, token.start()):
+                    yield at, token.start()
+                return
+        elif mark == b"," and depth == 1:
+            yield at, token.start()
+            at = token.end()
+            count += 1
+    raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+
+
+def _members(text: memoryview) -> Iterator[tuple[int, int, int]]:
+    """Where each key of an object begins, and where its value begins and ends; repeated keys are all there."""
+    for start, stop in _entries(text):
+        found = _KEY.match(text, start, stop)
+        if found is None:
+            raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+        yield found.start(1), *_trimmed(text, found.end(), stop)
+
+
+def _trimmed(text: memoryview, start: int, stop: int) -> tuple[int, int]:
+    found = _NOT_BLANK.search(text, start, stop)
+    if found is None:
+        return stop, stop
+    return found.start(), found.start() + len(bytes(text[found.start() : stop]).rstrip(b" \t\r\n"))
+
+
+def _problem(text: memoryview) -> str:
+    count = sum(1 for found in _NONFINITE.finditer(text) if found.group(1))
+    if count:
+        return f"not strict JSON: {count} NaN or Infinity, given as text"
+    return "not strict JSON: half characters (lone surrogates), given as U+FFFD"

@@ -1,0 +1,197 @@
+"""Lines of JSON (NDJSON, JSON Lines): one value a line, broken at LF only."""
+
+from array import array
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from blobs.domain import exact_json
+from blobs.domain.errors import UnreadableError
+from blobs.domain.media_type import NDJSON
+from blobs.domain.ranges import ItemRange
+from blobs.reading.base_view import BaseView
+from blobs.reading.decoding import UTF8, Encoding, detect
+from blobs.reading.reader import Confidence, Sample, Table, View
+from blobs.reading.source import BytesSource, Source
+from previewers.json_shape import SHAPE_CHARS_MAX, sketch
+from previewers.json_sniff import are_lines, utf8_head
+from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, read_source, repeated_keys
+from previewers.json_table import table_of
+from previewers.text_index import TextIndex
+
+ROWS_PER_MARK = 1024
+_BLOCK_BYTES = 256 * 1024
+_SKETCHED = 50
+_TOLD_MAX = 10
+
+
+class NdjsonView(BaseView):
+    """The values of the lines that are JSON; the others are counted and named in the notes."""
+
+    unit: str | None = "rows"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        encoding = detect(source)
+        if encoding.is_utf8 and not encoding.misfits:
+            self._data, self._encoding = source, encoding
+        else:
+            text, notes = read_source(source)
+            self._data, self._encoding = BytesSource(bytes(text)), UTF8
+            self.notes.extend(notes)
+        self._marks = array("q")
+        self._bad = array("q")
+        self.count = self._find_rows()
+        if not self.count and self._bad:
+            raise UnreadableError("No line of it is valid JSON.", hint="Read it as lines.")
+
+    def items(self, span: ItemRange) -> Iterator[Any]:
+        """The values of the range, exact."""
+        return (exact_json.loads(line) for _, line in self._rows(span))
+
+    def shape(self) -> Any:
+        """One sketch that fits the first rows."""
+        first = [memoryview(line) for _, line in self._rows(ItemRange(0, min(_SKETCHED, self.count or 0)))]
+        return sketch(first, chars_max=SHAPE_CHARS_MAX) if first else None
+
+    def text_length(self) -> int:
+        """The number of characters of the file."""
+        return self._text.characters
+
+    def text_offset(self, item: int) -> int:
+        """Where the line of a row begins, in characters of the file."""
+        return self._text.byte_character(self._place(item))
+
+    def text(self, start: int, stop: int) -> str:
+        """The file's own characters, bad and blank lines included."""
+        return self._text.text(start, stop)
+
+    def slice(self, span: ItemRange) -> tuple[bytes, str]:
+        """The file's own lines from the first row of the range to its last; bad lines between them stay.
+
+        A part of a file that is not UTF-8 is given in UTF-8.
+        """
+        if span.start == 0 and span.stop >= (self.count or 0):
+            return self.source.read(0, self.source.size), NDJSON
+        return self._data.read(self._place(span.start), self._place(span.stop)), NDJSON
+
+    def table(self) -> Table | None:
+        """Objects as one column a key, other values as one column."""
+        whole = ItemRange(0, self.count or 0)
+        return table_of(lambda: (line for _, line in self._rows(whole)), alone="row")
+
+    @cached_property
+    def _text(self) -> TextIndex:
+        return TextIndex(self._data, Encoding("utf-8", self._encoding.mark))
+
+    def _rows(self, span: ItemRange) -> Iterator[tuple[int, bytes]]:
+        """Where each row of the range begins, and its line."""
+        stop = min(span.stop, self.count or 0)
+        if span.start >= stop:
+            return iter(())
+        mark = span.start // ROWS_PER_MARK
+        bad = set(self._bad)
+        walked = (
+            (at, line) for at, line in _lines(self._data, self._marks[mark]) if at not in bad and not line.isspace()
+        )
+        return islice(walked, span.start - mark * ROWS_PER_MARK, stop - mark * ROWS_PER_MARK)
+
+    def _place(self, row: int) -> int:
+        return next((at for at, _ in self._rows(ItemRange(row, row + 1))), self._data.size)
+
+    def _find_rows(self) -> int:
+        """Count the good lines and note the others, in one pass in constant memory."""
+        count = lines = tolerated = repeated = 0
+        told: list[int] = []
+        is_small = self._data.size <= REPEATED_KEYS_BYTES_MAX
+        for at, line in _lines(self._data, len(self._encoding.mark)):
+            lines += 1
+            if line.isspace():
+                continue
+            if not is_strict(line):
+                if not is_valid(line):
+                    self._bad.append(at)
+                    told += [lines] if len(told) < _TOLD_MAX else []
+                    continue
+                tolerated += 1
+            if is_small:
+                repeated += repeated_keys(line)
+            if count % ROWS_PER_MARK == 0:
+                self._marks.append(at)
+            count += 1
+        self._tell(lines, told, tolerated, repeated)
+        return count
+
+    def _tell(self, lines: int, bad_lines: list[int], tolerated: int, repeated: int) -> None:
+        if self._bad:
+            verb = "is" if len(self._bad) == 1 else "are"
+            more = " …" if len(self._bad) > len(bad_lines) else ""
+            named = ", ".join(map(str, bad_lines))
+            self.notes.append(f"{len(self._bad)} of {lines} lines {verb} not valid JSON: {named}{more}")
+        if tolerated:
+            verb = "line is" if tolerated == 1 else "lines are"
+            self.notes.append(f"{tolerated} {verb} not strict JSON (NaN, Infinity or half characters)")
+        if repeated:
+            noun = "key is" if repeated == 1 else "keys are"
+            self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+
+
+class NdjsonReader:
+    """Lines of JSON, also where some lines are bad."""
+
+    name = "ndjson"
+    media_types = (NDJSON,)
+    aliases = (
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonl",
+        "application/jsonlines",
+        "application/x-jsonlines",
+        "application/json-lines",
+        "application/geo+json-seq",
+    )
+    is_light = True
+
+    def sniff(self, sample: Sample) -> Confidence:
+        """At least two lines of arrays or objects; any line of JSON where somebody called it that."""
+        is_declared = sample.declared_type in (*self.media_types, *self.aliases)
+        head = utf8_head(sample, is_declared=is_declared)
+        if are_lines(head, sample.tail, is_whole=sample.is_whole):
+            return Confidence(58, NDJSON)
+        if not is_declared:
+            return Confidence.NO
+        lines = head.split(b"\n")
+        if not sample.is_whole and len(lines) > 1:
+            lines.pop()
+        is_any = any(is_valid(line) for line in lines[:1000] if line.strip()) or (
+            not sample.is_whole and len(lines) == 1
+        )
+        return Confidence(1, NDJSON) if is_any else Confidence.NO
+
+    def open(self, source: Source) -> View:
+        """The values of the lines; raises `UnreadableError` where no line is JSON."""
+        return NdjsonView(source)
+
+
+def _lines(source: Source, start: int) -> Iterator[tuple[int, bytes]]:
+    """Physical lines with their LF, and where each begins."""
+    at, size_bytes = start, _BLOCK_BYTES
+    while at < source.size:
+        block = source.read(at, at + size_bytes)
+        if at + len(block) < source.size:
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                size_bytes *= 2
+                continue
+            block = block[:cut]
+        pieces = block.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
+            yield at, piece + b"\n"
+            at += len(piece) + 1
+        if last:
+            yield at, last
+            at += len(last)
+        size_bytes = _BLOCK_BYTES

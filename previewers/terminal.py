@@ -1,0 +1,30 @@
+"""Terminal escapes: what a terminal obeys and a reader never sees."""
+
+import re
+
+# ECMA-48: control sequences, the strings OSC DCS SOS PM APC (ended by ST or, for OSC, by BEL), and two-byte escapes.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_OVERSTRUCK = re.compile(r"[^\x08]\x08(?=.)", re.DOTALL)
+_STEERING = re.compile("[\x07\x08\x0e\x0f\x7f]")
+_ANY = re.compile("[\x07\x08\x0e\x0f\x1b\x7f\x90\x98\x9b\x9d-\x9f]")
+
+
+def without_escapes(text: str) -> str:
+    """The text as a terminal shows it: no colours, titles, cursor moves or bells, and what was struck over gone.
+
+    Characters that do not steer a terminal stay, also separators (SOH, FS to US) and white space.
+    """
+    if not _ANY.search(text):
+        return text
+    text = _ESCAPES.sub("", text)
+    while "\x08" in text:
+        struck = _OVERSTRUCK.sub("", text)
+        if struck == text:
+            break
+        text = struck
+    return _STEERING.sub("", text)

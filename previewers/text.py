@@ -1,0 +1,82 @@
+"""Text and logs: one item a line."""
+
+from collections.abc import Iterator
+
+from blobs.domain.media_type import TEXT
+from blobs.domain.ranges import ItemRange
+from blobs.reading.base_view import BaseView
+from blobs.reading.decoding import detect, recognise
+from blobs.reading.reader import Confidence, Sample, View
+from blobs.reading.source import Source
+from previewers.terminal import without_escapes
+from previewers.text_index import TextIndex
+
+
+class TextView(BaseView):
+    """A text as numbered lines.
+
+    Items and searches see lines without terminal escapes; characters (`text`) are those of the file as decoded.
+    Formats that are text with a structure subclass this and add their `shape`.
+    """
+
+    unit: str | None = "lines"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        self.encoding = detect(source)
+        self.index = TextIndex(source, self.encoding)
+        self.count = self.index.lines
+        self.notes.extend(self.encoding.notes)
+        if self.index.has_steering:
+            self.notes.append("terminal escapes removed")
+
+    def items(self, span: ItemRange) -> Iterator[str]:
+        """The lines of the range without their ends and without terminal escapes."""
+        lines = self.index.each_line(span)
+        return map(without_escapes, lines) if self.index.has_steering else lines
+
+    def text_length(self) -> int:
+        """The number of characters, line ends included."""
+        return self.index.characters
+
+    def text_offset(self, item: int) -> int:
+        """Where a line begins, in characters."""
+        return self.index.line_character(item)
+
+    def text(self, start: int, stop: int) -> str:
+        """The file's own characters, as decoded."""
+        return self.index.text(start, stop)
+
+    def slice(self, span: ItemRange) -> tuple[bytes, str]:
+        """The file's own bytes of these lines; a part of a text in a legacy encoding becomes UTF-8.
+
+        A few lines alone would not be enough to recognise a legacy encoding again.
+        """
+        start, stop = self.index.line_byte(span.start), self.index.line_byte(span.stop)
+        raw = self.source.read(start, stop)
+        if self.encoding.is_utf8 or len(raw) == self.source.size:
+            return raw, TEXT
+        if self.encoding.mark:
+            return (raw if start == 0 else self.encoding.mark + raw), TEXT
+        return self.encoding.decode(raw).encode(), TEXT
+
+
+class TextReader:
+    """Any text: logs, source code, prose."""
+
+    name = "text"
+    media_types = (TEXT,)
+    is_light = True
+
+    def sniff(self, sample: Sample) -> Confidence:
+        """The lowest level that is not a guess: whatever decodes is text."""
+        is_declared = (sample.declared_type or "").startswith("text/")
+        if sample.size == 0 and not is_declared:
+            return Confidence.NO
+        encoding = recognise(sample.head, is_whole=sample.is_whole, is_declared=is_declared)
+        return Confidence(10, TEXT) if encoding is not None else Confidence.NO
+
+    def open(self, source: Source) -> View:
+        """The lines of the text; never refuses."""
+        return TextView(source)

@@ -1,0 +1,141 @@
+"""Where lines and characters lie in the bytes of a text, found in one pass and kept one entry a block.
+
+A gigabyte needs 16,000 entries; any line or character is then found by decoding one block.
+"""
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import numpy as np
+
+from blobs.domain.ranges import ItemRange
+from blobs.reading.decoding import Encoding, blocks
+from blobs.reading.source import Source
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_STEERING = tuple(chr(code) for code in (0x1B, 0x07, 0x08, 0x0E, 0x0F, 0x7F))
+
+
+class TextIndex:
+    """The lines and characters of a text.
+
+    `lines` and `characters` are their numbers (a byte order mark is no character), `has_steering` says that the text
+    holds characters that steer a terminal. Building it reads the source once, in constant memory.
+    """
+
+    def __init__(self, source: Source, encoding: Encoding) -> None:
+        self._source = source
+        self.encoding = encoding
+        self.has_steering = False
+        self._bytes = array("q")
+        self._lines = array("q")
+        self._characters = array("q")
+        lines = characters = 0
+        ends_in_line = False
+        for at, raw, text in blocks(source, encoding):
+            self._bytes.append(at)
+            self._lines.append(lines)
+            self._characters.append(characters)
+            lines += _count_ends(raw, text, encoding)
+            characters += len(text)
+            ends_in_line = text[-1] not in "\r\n"
+            self.has_steering = self.has_steering or any(each in text for each in _STEERING)
+        self.lines = lines + ends_in_line
+        self.characters = characters
+
+    def each_line(self, span: ItemRange) -> Iterator[str]:
+        """The lines of the range, without their ends."""
+        stop = min(span.stop, self.lines)
+        if span.start >= stop:
+            return
+        block = self._block_before(span.start)
+        number = self._lines[block]
+        pieces: list[str] = []
+        for _, _, text in blocks(self._source, self.encoding, self._bytes[block]):
+            ended = _split(text)
+            pieces.append(ended[0])
+            if len(ended) == 1:
+                continue
+            ended[0] = "".join(pieces)
+            pieces = [ended.pop()]
+            yield from ended[max(0, span.start - number) : stop - number]
+            number += len(ended)
+            if number >= stop:
+                return
+        yield "".join(pieces)
+
+    def line_byte(self, line: int) -> int:
+        """Where a line begins, in bytes of the source; past the last one, the end."""
+        return self._line_start(line)[0]
+
+    def line_character(self, line: int) -> int:
+        """Where a line begins, in characters; past the last one, the end."""
+        return self._line_start(line)[1]
+
+    def byte_character(self, at: int) -> int:
+        """How many characters lie before a byte that begins one."""
+        if not self._bytes:
+            return 0
+        block = max(0, bisect_right(self._bytes, at) - 1)
+        return self._characters[block] + len(self.encoding.decode(self._source.read(self._bytes[block], at)))
+
+    def text(self, start: int, stop: int) -> str:
+        """Characters `start` up to `stop`, as decoded: line ends and terminal escapes are in it."""
+        stop = min(stop, self.characters)
+        if start >= stop:
+            return ""
+        block = bisect_right(self._characters, start) - 1
+        at, pieces = self._characters[block], []
+        for _, _, text in blocks(self._source, self.encoding, self._bytes[block]):
+            if at + len(text) > start:
+                pieces.append(text[max(0, start - at) : stop - at])
+            at += len(text)
+            if at >= stop:
+                break
+        return "".join(pieces)
+
+    def _block_before(self, line: int) -> int:
+        """The block in which the line before this one ends, or the first."""
+        return max(0, bisect_right(self._lines, line - 1) - 1)
+
+    def _line_start(self, line: int) -> tuple[int, int]:
+        """The place of a line in bytes and in characters."""
+        if line <= 0:
+            return 0, 0
+        if line >= self.lines:
+            return self._source.size, self.characters
+        block = self._block_before(line)
+        _, raw, _ = next(blocks(self._source, self.encoding, self._bytes[block]))
+        end = _ends(raw, self.encoding)[line - self._lines[block] - 1]
+        return self._bytes[block] + end, self._characters[block] + len(self.encoding.decode(raw[:end]))
+
+
+def _ends(raw: bytes, encoding: Encoding) -> list[int]:
+    """Where the lines of a block end, each place just after the line end."""
+    width = encoding.unit_bytes
+    if width == 1:
+        return [each.end() for each in _LINE_END.finditer(raw)]
+    order = "<" if encoding.codec.endswith("le") else ">"
+    units = np.frombuffer(raw[: len(raw) - len(raw) % width], f"{order}u{width}")
+    ends = np.flatnonzero((units == 10) | (units == 13))
+    if len(ends):
+        following = np.append(units, 0)[ends + 1]
+        ends = ends[(units[ends] == 10) | (following != 10)]
+    return [(int(each) + 1) * width for each in ends]
+
+
+def _split(text: str) -> list[str]:
+    """The pieces between line ends; the last one is what follows the last end."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
+
+
+def _count_ends(raw: bytes, text: str, encoding: Encoding) -> int:
+    if encoding.unit_bytes > 1:
+        return len(_ends(raw, encoding))
+    if b"\r" in raw:
+        return text.count("\n") + text.count("\r") - text.count("\r\n")
+    return int(np.count_nonzero(np.frombuffer(raw, np.uint8) == 10))
