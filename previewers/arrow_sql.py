@@ -40,6 +40,7 @@ _NAMES = {
     "binary_view": "BLOB",
 }
 _DECIMAL_DIGITS_MAX = 38
+_TEXTS = frozenset({"string", "large_string", "string_view"})
 
 
 def sql_type(kind: pa.DataType) -> str:
@@ -136,7 +137,7 @@ def _held(kind: pa.DataType) -> pa.DataType:
 
 def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == kind:
-        return column
+        return _valid_text(column) if str(kind) in _TEXTS else column
     if is_native(column.type):
         return column.cast(kind)
     texts = (
@@ -144,3 +145,12 @@ def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
         for value in json_values(column)
     )
     return pa.array(texts, pa.string())
+
+
+def _valid_text(column: pa.Array) -> pa.Array:
+    """The column with bytes that are no UTF-8 replaced: files may hold them in text, DuckDB refuses them."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(json_values(column), column.type)
+    return column

@@ -8,9 +8,11 @@ cells are written as DuckDB writes a BLOB, where every byte that is not plain AS
 SQL; only the first `BINARY_BYTES_MAX` bytes of a cell are shown.
 """
 
+from math import isfinite, isnan
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,26 +56,18 @@ def _doubles(array: pa.Array) -> list[Any]:
 
 
 def _finite(value: float) -> Any:
-    if value - value == 0:
+    if isfinite(value):
         return value
-    return _NONFINITE["NaN" if value != value else "Infinity" if value > 0 else "-Infinity"]  # noqa: PLR0124  # NaN
+    return _NONFINITE["NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"]
 
 
 def _short_floats(array: pa.Array) -> list[Any]:
     """Floats of 16 and 32 bits in the fewest digits that give the same float back."""
-    shortest = array.to_numpy(zero_copy_only=False)
+    short = np.float16 if pa.types.is_float16(array.type) else np.float32
     return [
-        None if is_null else _finite(float(value)) if not _is_finite(value) else _number(str(value))
-        for value, is_null in zip(shortest, array.is_null().to_pylist(), strict=True)
+        None if value is None else Number(str(short(value))) if isfinite(value) else _finite(float(value))
+        for value in array.to_pylist()  # not to_numpy, which loads pandas
     ]
-
-
-def _is_finite(value: Any) -> bool:
-    return bool(value - value == 0)
-
-
-def _number(text: str) -> Number:
-    return Number(text)
 
 
 def _decimals(array: pa.Array) -> list[Any]:
@@ -200,8 +194,13 @@ def _map(keys: list[Any], values: list[Any]) -> Any:
 def _unions(array: pa.Array) -> list[Any]:
     places = {code: place for place, code in enumerate(array.type.type_codes)}
     children = [json_values(array.field(place)) for place in range(array.type.num_fields)]
-    codes = array.type_codes.to_pylist()
-    rows = array.offsets.to_pylist() if array.type.mode == "dense" else range(len(codes))
+    buffers = array.buffers()  # `type_codes` and `offsets` of a slice are those of its whole
+
+    def numbers(kind: pa.DataType, buffer: pa.Buffer) -> list[int]:
+        return pa.Array.from_buffers(kind, len(array), [None, buffer], offset=array.offset).to_pylist()  # type: ignore[no-any-return]  # pyarrow carries no types
+
+    codes = numbers(pa.int8(), buffers[1])
+    rows = numbers(pa.int32(), buffers[2]) if array.type.mode == "dense" else range(len(codes))
     return [children[places[code]][row] for code, row in zip(codes, rows, strict=True)]
 
 

@@ -1,0 +1,112 @@
+"""Images: size as shown, frames and EXIF, from the headers alone."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from blobs.domain.errors import UnreadableError
+from blobs.reading.source import BytesSource
+from blobs.testing.readers import Example, ReaderContract
+from previewers.image import ImageReader, ImageView
+from tests.material import beside, fixture, truth
+
+
+def opened(content: bytes) -> ImageView:
+    return ImageReader().open(BytesSource(content))
+
+
+def saved(kind: str, size: tuple[int, int] = (30, 20)) -> bytes:
+    sink = io.BytesIO()
+    Image.new("RGB", size, "teal").save(sink, kind)
+    return sink.getvalue()
+
+
+class TestImageReader(ReaderContract):
+    reader = ImageReader()
+    examples = {
+        "png": Example(fixture("halves.png"), "image/png", None),
+        "jpeg": Example(fixture("turned.jpg"), "image/jpeg", None),
+        "gif": Example(fixture("three-frames.gif"), "image/gif", None),
+        "webp": Example(fixture("halves.webp"), "image/webp", None),
+        "bmp": Example(fixture("halves.bmp"), "image/bmp", None),
+        "tiff": Example(fixture("halves.tiff"), "image/tiff", None),
+        "ico": Example(fixture("icon.ico"), "image/x-icon", None),
+        "avif": Example(saved("AVIF"), "image/avif", None),
+        "jpeg 2000": Example(saved("JPEG2000"), "image/jp2", None),
+    }
+
+
+@pytest.mark.parametrize(
+    "file", ["halves.png", "turned.jpg", "halves.webp", "halves.bmp", "halves.tiff", "icon.ico", "three-frames.gif"]
+)
+def test_size_and_frames(file):
+    """Width and height are those shown, frames those of an animation."""
+    facts, known = opened(fixture(file)).facts(), truth(file)
+    assert [facts["width"], facts["height"], facts["frames"]] == [known["width"], known["height"], known["frames"]]
+
+
+def test_orientation_is_applied_and_said():
+    """A picture stored on its side is told upright, with how it is stored."""
+    view = opened(fixture("turned.jpg"))
+    assert view.facts()["exif"] == {"make": "Maker", "date": "2024:02:28 10:00:00"}
+    assert view.notes == ["stored as 60x40 with orientation 6; told here as shown upright"]
+
+
+def test_huge_images_are_told_and_not_decoded():
+    """A bomb of 3,600 megapixels is reported by its size."""
+    view = opened(fixture("huge.png"))
+    assert view.facts()["width"] == view.facts()["height"] == 60_000
+    assert any("3600000000 pixels" in note for note in view.notes)
+
+
+def test_limit_of_pillow_is_put_back():
+    """Opening a huge header leaves Pillow's own limit as it was, whatever happens."""
+    limit = Image.MAX_IMAGE_PIXELS
+    opened(fixture("huge.png"))
+    with pytest.raises(UnreadableError):
+        opened(b"\x89PNG\r\n\x1a\n broken")
+    assert limit == Image.MAX_IMAGE_PIXELS
+
+
+def test_png_is_never_decoded(monkeypatch):
+    """The EXIF of a PNG is read from its header: asking Pillow for it would decode the picture."""
+
+    def refuse(_: object) -> None:
+        raise AssertionError("decodes")
+
+    monkeypatch.setattr(Image.Image, "getexif", refuse)
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", refuse)
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 8, "Maker"
+    sink = io.BytesIO()
+    monkeypatch.undo()
+    Image.new("RGB", (30, 20)).save(sink, "PNG", exif=exif)
+    monkeypatch.setattr(Image.Image, "getexif", refuse)
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", refuse)
+    facts = opened(sink.getvalue()).facts()
+    assert (facts["width"], facts["height"], facts["exif"]) == (20, 30, {"make": "Maker"})
+
+
+def test_cut_short_is_noted():
+    """A picture whose end is missing keeps its size and is told to be cut short."""
+    view = opened(fixture("cut.png"))
+    assert view.facts()["width"] == 60
+    assert view.notes == ["cut short: the end of the image data is missing"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"II*\x00" + bytes(20)])
+def test_broken_images_are_unreadable(content):
+    """Nothing and headers without a picture are unreadable."""
+    with pytest.raises(UnreadableError):
+        opened(content)
+
+
+def test_reported_case_orientation():
+    """The publicly reported picture stored 60 by 40 with orientation 6 is 40 by 60."""
+    path = beside() / "bugcases" / "16-image-exif-rotated.jpg"
+    if not path.exists():
+        pytest.skip("the bug cases are not beside the repository")
+    view = opened(path.read_bytes())
+    assert (view.facts()["width"], view.facts()["height"]) == (40, 60)
+    assert "60x40" in view.notes[0]

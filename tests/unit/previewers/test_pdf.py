@@ -1,0 +1,87 @@
+"""PDF: pages as text, encryption told, scans told."""
+
+import hashlib
+
+import pytest
+
+from blobs.domain.errors import UnreadableError
+from blobs.domain.media_type import PDF
+from blobs.domain.ranges import ItemRange
+from blobs.reading.source import BytesSource
+from blobs.testing.readers import Example, ReaderContract
+from previewers.pdf import PdfReader, PdfView
+from tests.material import beside, fixture
+
+
+def opened(content: bytes) -> PdfView:
+    return PdfReader().open(BytesSource(content))
+
+
+def pages(view: PdfView) -> list[str]:
+    return list(view.items(ItemRange(0, view.count or 0)))
+
+
+class TestPdfReader(ReaderContract):
+    reader = PdfReader()
+    examples = {
+        "text": Example(fixture("report.pdf"), PDF, 3),
+        "encrypted with the empty password": Example(fixture("encrypted-empty-password.pdf"), PDF, 3),
+        "scan": Example(fixture("scan.pdf"), PDF, 2),
+        "junk in front": Example(b"HTTP/1.1 200 OK\r\n\r\n" + fixture("report.pdf"), PDF, 3),
+    }
+
+
+def test_pages_are_their_text():
+    """An item is the text of one page, in order."""
+    view = opened(fixture("report.pdf"))
+    assert pages(view) == ["Quarterly report\nAll figures in euro", "Invoice 17-B\nTotal 1,204.50", "The end"]
+    assert view.facts() == {"pages": 3, "title": "Quarterly report"}
+    assert view.notes == []
+
+
+def test_empty_password_is_tried():
+    """A PDF that only limits permissions is read, and the note says how."""
+    view = opened(fixture("encrypted-empty-password.pdf"))
+    assert pages(view)[1] == "Invoice 17-B\nTotal 1,204.50"
+    assert view.notes == ["encrypted, opened with the empty password"]
+
+
+def test_password_is_asked_for():
+    """A PDF that needs a password is unreadable and says why."""
+    with pytest.raises(UnreadableError, match="needs a password"):
+        opened(fixture("encrypted-password.pdf"))
+
+
+def test_scan_is_told():
+    """Pages without text are empty items, and a note says that there is none."""
+    view = opened(fixture("scan.pdf"))
+    assert pages(view) == ["", ""]
+    assert view.notes == ["no page has text: probably scanned"]
+
+
+def test_one_damaged_page_leaves_the_others():
+    """A page whose content cannot be read says so in its place."""
+    content = fixture("report.pdf").replace(b"/Type /Font", b"/Type 99 0 R", 1)
+    damaged = content.replace(b"/Contents 8 0 R", b"/Contents (abc)", 1)
+    read = pages(opened(damaged))
+    assert len(read) == 3
+    assert read[2] == "The end"
+
+
+def test_no_pages_is_unreadable():
+    """A document without pages is no document."""
+    with pytest.raises(UnreadableError):
+        opened(b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\nstartxref\n9\n%%EOF\n")
+
+
+def test_reported_case_empty_user_password():
+    """The publicly reported document with an empty user password (AES-256) has three pages and an invoice."""
+    path = beside() / "bugcases" / "15-pdf-empty-user-password.pdf"
+    if not path.exists():
+        pytest.skip("the bug cases are not beside the repository")
+    content = path.read_bytes()
+    assert hashlib.sha256(content).hexdigest().startswith("3cd0dd94cd8fce30")
+    view = opened(content)
+    assert view.count == 3
+    assert "Invoice 88-A total 1,204.50" in pages(view)[1]
+    assert "encrypted, opened with the empty password" in view.notes
