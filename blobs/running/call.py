@@ -54,7 +54,7 @@ class Call:
         self._sink: BinaryIO = payload_to or self._kept  # type: ignore[assignment]  # one of the two is always there
         self._printed = bytearray()
         self._unprinted_size = 0
-        self._answer = frames.AnswerReader(result_bytes_max=job.limits.result_bytes, payload=self._sink.write)
+        self._answer = frames.AnswerReader(payload_bytes_max=job.limits.result_bytes, payload=self._sink.write)
         self._started_at = time.monotonic()
 
     def send(self) -> None:

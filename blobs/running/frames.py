@@ -47,17 +47,17 @@ def write_frame(descriptor: int, kind: bytes, body: bytes | memoryview = b"") ->
 class AnswerReader:
     """Takes an answer apart as it comes, in any pieces, holding at most one frame.
 
-    `payload` is called with each piece of payload. Raises `ProtocolError` for a wrong kind, order or length, and when
-    payload and value together are over `result_bytes_max`.
+    `payload` is called with each piece of payload. Raises `ProtocolError` for a wrong kind, order or length, and for
+    more payload than `payload_bytes_max`.
     """
 
-    def __init__(self, *, result_bytes_max: int, payload: Callable[[memoryview], object]) -> None:
+    def __init__(self, *, payload_bytes_max: int, payload: Callable[[memoryview], object]) -> None:
         self.last: bytes = b""
         """The kind of the last whole frame."""
         self.body = b""
         """The body of a VALUE or FAILED frame, once it is there."""
         self.has_started = False
-        self._left = result_bytes_max
+        self._left = payload_bytes_max
         self._payload = payload
         self._buffer = bytearray()
 
@@ -83,15 +83,14 @@ class AnswerReader:
             raise ProtocolError(f"a frame of kind {kind!r} after {self.last!r}")
         if length > _LENGTHS[kind]:
             raise ProtocolError(f"a frame of kind {kind!r} of {length} bytes")
-        if kind in {PAYLOAD, VALUE} and length > self._left:
-            raise ProtocolError("more than the result may have")
+        if kind == PAYLOAD and length > self._left:
+            raise ProtocolError("more payload than it may have")
 
     def _take(self, kind: bytes, end: int) -> None:
         self.last = kind
         self.has_started = self.has_started or kind == STARTED
-        if kind in {PAYLOAD, VALUE}:
-            self._left -= end - _HEAD.size
         if kind == PAYLOAD:
+            self._left -= end - _HEAD.size
             with memoryview(self._buffer) as whole:
                 self._payload(whole[_HEAD.size : end])
         elif kind in {VALUE, FAILED}:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from blobs.domain.errors import BusyError, CallerError, SandboxError
 from blobs.running.call import Call, WorkerFailedError, encode_job
-from blobs.running.cell_files import open_files
+from blobs.running.cell_files import opened_files
 from blobs.running.plan import Plan
 from blobs.running.runner import FILES_MAX, Job, Outcome
 from blobs.running.zygote_process import Worker, ZygoteProcess
@@ -90,21 +90,20 @@ class CellPool:
             self._replacing.join()
 
     def _call(self, worker: Worker, job: Job, text: bytes, payload_to: BinaryIO | None) -> Outcome:
-        zygote = worker.zygote
+        was_used = False
         try:
-            descriptors = open_files(zygote, job.files)
-        except BaseException:
-            self._add_idle(worker)  # it was not used
-            self._put_away(zygote)
-            raise
-        try:
-            call = Call(worker, job, text, descriptors=descriptors, payload_to=payload_to)
-            call.send()
-            self._ask_for_workers(zygote, 1)  # while the call runs
-            return call.finish()
+            with opened_files(worker.zygote, job.files) as descriptors:
+                was_used = True
+                call = Call(worker, job, text, descriptors=descriptors, payload_to=payload_to)
+                call.send()
+                self._ask_for_workers(worker.zygote, 1)  # while the call runs
+                return call.finish()
         finally:
-            worker.end()
-            self._put_away(zygote)
+            if was_used:
+                worker.end()
+            else:
+                self._add_idle(worker)
+            self._put_away(worker.zygote)
 
     def _enter(self) -> None:
         """Take one of the places. Raises `BusyError` when none comes free, or too many wait already."""

@@ -43,7 +43,8 @@ class CellLimits:
     """The most one call may take. All hold at once; the first that is reached ends the call.
 
     `memory_bytes` bounds what the call itself allocates, above what the preloaded libraries hold. `result_bytes` bounds
-    payload and value together, `printed_bytes` what is kept of stdout and stderr (the rest is counted and dropped).
+    the payload and, if it is less than 4 MiB, the value; `printed_bytes` what is kept of stdout and stderr (the rest is
+    counted and dropped).
     """
 
     wall_ms: int = 10_000

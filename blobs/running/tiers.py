@@ -50,7 +50,7 @@ def open_pool(
 
     `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON. `preload`
     names modules to import beforehand; one that is missing is reported by `describe()`. `visible` are further folders
-    or files that cells may read. `trusted_tasks` run in a plain process where there is no cell; others are refused there.
+    or files that cells may read. `trusted_tasks` run in a plain process where there is no cell; others do not.
     `cells_max` calls run at once (none: one per core). `tiers` are tried in their order.
     """
     modules = ["blobs", "previewers", *preload, *(place.partition(":")[0] for place in tasks.values())]

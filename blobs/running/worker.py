@@ -108,7 +108,7 @@ def _receive_job(descriptor: int) -> tuple[dict[str, Any], list[tuple[str, int]]
 
 def _encoded(value: Any, reply: Reply) -> bytes:
     body = frames.encode_value(value)
-    most = min(frames.VALUE_BYTES_MAX, reply.bytes_max - reply.size_bytes)
+    most = min(frames.VALUE_BYTES_MAX, reply.bytes_max)
     if len(body) > most:
         raise LimitError(f"The result is {len(body)} bytes as JSON, more than {most}.", code="result_too_large")
     return body

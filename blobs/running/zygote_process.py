@@ -102,7 +102,7 @@ class ZygoteProcess:
         return not self._is_closed
 
     def request_worker(self) -> None:
-        """Ask for one more worker, which arrives at `on_worker`; do not wait. Raises `SandboxError` without a zygote."""
+        """Ask for one more worker, which arrives at `on_worker`. Does not wait. Raises `SandboxError` without one."""
         job, job_there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         printed, printed_there = os.pipe2(os.O_CLOEXEC)
         result, result_there = os.pipe2(os.O_CLOEXEC)
