@@ -91,9 +91,12 @@ def cut_with_count(text: str, chars_max: int) -> str:
 
 
 def cut_to_bytes(text: str, bytes_max: int) -> str:
-    """The longest safe prefix whose `json_length` is at most `bytes_max`."""
+    """The longest safe prefix whose `json_length` is at most `bytes_max`.
+
+    A first cluster that does not fit is itself cut, so that whoever reads on piece by piece always gets on.
+    """
     stop = _longest(text, bytes_max)
-    return text if stop == len(text) else text[: safe_stop(text, stop)]
+    return text if stop == len(text) else text[: safe_stop(text, stop) or stop]
 
 
 def cut_to_bytes_with_count(text: str, bytes_max: int) -> str:
@@ -196,7 +199,7 @@ def _flags_before(text: str, at: int) -> int:
 
 @cache
 def _cluster() -> Any:
-    import regex  # noqa: PLC0415  # only text that is not plain ASCII needs it
+    import regex  # only text that is not plain ASCII needs it
 
     return regex.compile(r"\X")
 
@@ -209,7 +212,7 @@ def _boundary() -> Any:
     prefix (GB999); and after a mark too, where no conjunct or sequence of pictographs can reach it (GB9c, GB11); a
     Hangul syllable that does not follow a leading consonant (GB6).
     """
-    import regex  # noqa: PLC0415
+    import regex
 
     def of(*classes: str) -> str:
         return "".join(rf"\p{{Grapheme_Cluster_Break={each}}}" for each in classes)
