@@ -106,8 +106,10 @@ class PdfView(BaseView):
             yield self._text(page)
 
     def facts(self) -> dict[str, Any]:
-        """The number of pages, and the title if the document names one."""
+        """The number of pages, the title if the document names one, and whether it is encrypted."""
         facts: dict[str, Any] = {"pages": self.count}
+        if self._file.is_encrypted:
+            facts["encrypted"] = True
         if title := self._title():
             facts["title"] = title
         return facts

@@ -62,7 +62,8 @@ def _cost(opened: Opened, source: Source, facts: dict[str, Any], seed: bytes) ->
         return image_cost(int(facts["width"]), int(facts["height"]))
     encoding = getattr(view, "encoding", None)
     if encoding:
-        return text_cost(source.read, source.size, encoding=encoding, seed=seed).tokens
+        codec = getattr(encoding, "codec", encoding)
+        return text_cost(source.read, source.size, encoding=codec, seed=seed).tokens
     if view.unit is None:
         return undecoded_cost(source.size)
     count = view.count or 0
