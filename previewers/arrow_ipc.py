@@ -50,9 +50,9 @@ class ArrowView(BaseView):
     unit = "rows"
 
     def __init__(self, source: Source) -> None:
-        import pyarrow as pa  # noqa: PLC0415  # heavy: only once a file is opened
+        import pyarrow as pa  # heavy: only once a file is opened
 
-        from previewers.arrow_sql import sql_type  # noqa: PLC0415
+        from previewers.arrow_tables import columns_of
 
         super().__init__()
         self._is_file = source.read(0, len(_FILE_MAGIC)) == _FILE_MAGIC
@@ -61,7 +61,7 @@ class ArrowView(BaseView):
             self._options = pa.ipc.IpcReadOptions(use_threads=False)  # a cell may not start threads
             self._schema: pa.Schema = self._opened().schema
             rows = [batch.num_rows for batch in self._raw(0)]
-            self.columns: list[Column] | None = [Column(field.name, sql_type(field.type)) for field in self._schema]
+            self.columns: list[Column] | None = columns_of(self._schema)
         self._starts = [0, *accumulate(rows)]
         self.count: int | None = self._starts[-1]
         if any("BLOB" in column.type for column in self.columns or []):
@@ -69,7 +69,7 @@ class ArrowView(BaseView):
 
     def items(self, span: ItemRange) -> Iterator[list[Any]]:
         """Rows as arrays of exact JSON values; raises `UnreadableError` over a damaged batch."""
-        from previewers.arrow_values import json_values  # noqa: PLC0415
+        from previewers.arrow_values import json_values
 
         for batch in self._batches(span):
             for at in range(0, batch.num_rows, _ROWS_AT_ONCE):
@@ -85,7 +85,7 @@ class ArrowView(BaseView):
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The rows of a range as an Arrow stream of the same columns."""
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True, use_threads=False)
@@ -96,14 +96,10 @@ class ArrowView(BaseView):
 
     def table(self) -> Table:
         """All rows as Arrow data."""
-        from previewers.arrow_sql import record_batches  # noqa: PLC0415
-        from previewers.arrow_values import distinct_names  # noqa: PLC0415
+        from previewers.arrow_tables import table_of
 
         whole = ItemRange(0, self.count or 0)
-        return Table(
-            distinct_names([field.name for field in self._schema]),
-            arrow=lambda: record_batches(self._schema, self._batches(whole)),
-        )
+        return table_of(self._schema, lambda: self._batches(whole))
 
     def _batches(self, span: ItemRange) -> Iterator["pa.RecordBatch"]:
         """Validated record batches of exactly the rows of the range."""
@@ -136,7 +132,7 @@ class ArrowView(BaseView):
                 yield batch
 
     def _opened(self) -> Any:
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         opening = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
         return opening(pa.BufferReader(self._buffer), options=self._options)

@@ -91,7 +91,7 @@ class ImageView(BaseView):
     """An image: no items."""
 
     def __init__(self, source: Source) -> None:
-        from PIL import Image  # noqa: PLC0415  # heavy: only once a file is opened
+        from PIL import Image  # heavy: only once a file is opened
 
         super().__init__()
         logging.getLogger("PIL").setLevel(logging.CRITICAL)  # it reports what it skips; damage is told in notes
@@ -145,7 +145,7 @@ def _exif(image: "Image.Image") -> dict[int, Any]:
 
     Only what the header already holds is read: `getexif()` of a PNG decodes the whole image.
     """
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     try:
         if image.format == "TIFF":
@@ -175,7 +175,7 @@ def _told(value: Any) -> str:
 @contextmanager
 def _no_pixel_limit() -> Iterator[None]:
     """Let Pillow open headers of any size: it refuses large images even if nothing is decoded."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     with _pixel_limit, warnings.catch_warnings():
         warnings.simplefilter("ignore")

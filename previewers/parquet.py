@@ -51,10 +51,10 @@ class ParquetView(BaseView):
     unit = "rows"
 
     def __init__(self, source: Source) -> None:
-        import pyarrow as pa  # noqa: PLC0415  # heavy: only once a file is opened
-        import pyarrow.parquet  # noqa: PLC0415
+        import pyarrow as pa  # heavy: only once a file is opened
+        import pyarrow.parquet
 
-        from previewers.arrow_sql import sql_type  # noqa: PLC0415
+        from previewers.arrow_tables import columns_of
 
         super().__init__()
         with parsing(_WHAT):
@@ -71,7 +71,7 @@ class ParquetView(BaseView):
             self._group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
             self._group_bytes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
             self._created_by = str(metadata.created_by or "")[:_CREATED_BY_CHARS_MAX]
-            self.columns: list[Column] | None = [Column(field.name, sql_type(field.type)) for field in self._schema]
+            self.columns: list[Column] | None = columns_of(self._schema)
         self.count: int | None = sum(self._group_rows)
         if metadata.num_rows != self.count or min(self._group_rows, default=0) < 0:
             raise UnreadableError(f"The {_WHAT} is damaged: its footer counts rows in two ways.")
@@ -83,7 +83,7 @@ class ParquetView(BaseView):
 
     def items(self, span: ItemRange) -> Iterator[list[Any]]:
         """Rows as arrays of exact JSON values; raises `UnreadableError` over a damaged page."""
-        from previewers.arrow_values import json_values  # noqa: PLC0415
+        from previewers.arrow_values import json_values
 
         for batch in self._batches(span):
             with parsing(_WHAT):
@@ -100,8 +100,8 @@ class ParquetView(BaseView):
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The rows of a range as a Parquet file of the same columns."""
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet  # noqa: PLC0415
+        import pyarrow as pa
+        import pyarrow.parquet
 
         sink = pa.BufferOutputStream()
         with parsing(_WHAT), pa.parquet.ParquetWriter(sink, self._schema, compression="zstd") as writer:
@@ -111,14 +111,10 @@ class ParquetView(BaseView):
 
     def table(self) -> Table:
         """All rows as Arrow data."""
-        from previewers.arrow_sql import record_batches  # noqa: PLC0415
-        from previewers.arrow_values import distinct_names  # noqa: PLC0415
+        from previewers.arrow_tables import table_of
 
         whole = ItemRange(0, self.count or 0)
-        return Table(
-            distinct_names([field.name for field in self._schema]),
-            arrow=lambda: record_batches(self._schema, self._batches(whole)),
-        )
+        return table_of(self._schema, lambda: self._batches(whole))
 
     def _batches(self, span: ItemRange) -> Iterator["pa.RecordBatch"]:
         """Record batches of exactly the rows of the range; row groups outside of it are not touched."""

@@ -81,7 +81,7 @@ class PdfView(BaseView):
     unit = "pages"
 
     def __init__(self, source: Source) -> None:
-        from pypdf import PasswordType, PdfReader  # noqa: PLC0415  # heavy: only once a file is opened
+        from pypdf import PasswordType, PdfReader  # heavy: only once a file is opened
 
         super().__init__()
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports every repair; damage is told in notes

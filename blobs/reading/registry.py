@@ -34,7 +34,7 @@ class Choice:
     @property
     def reader(self) -> Reader:
         """The reader itself."""
-        assert self.plug_in.reader is not None  # noqa: S101  # for the type checker: only readers in use are chosen
+        assert self.plug_in.reader is not None  # for the type checker: only readers in use are chosen
         return self.plug_in.reader
 
 
@@ -190,7 +190,7 @@ def _typed(choice: Choice, wanted: PlugIn | None, declared: str | None, kept: st
 
 
 def _from_entry_points() -> Iterator[_Found]:
-    from importlib.metadata import entry_points  # noqa: PLC0415  # costs more than the rest of this module
+    from importlib.metadata import entry_points  # costs more than the rest of this module
 
     def order(point: Any) -> tuple[bool, str, str]:
         distribution = point.dist.name if point.dist is not None else ""

@@ -265,7 +265,7 @@ class ReaderContract:
         return plug_in.reader
 
     def test_tables_are_even(self, example: Example) -> None:
-        """A table has distinct column names, rows as wide as those, and is the same on a second pass."""
+        """A table has rows as wide as its column names, and is the same on a second pass."""
         table = self.open(example).table()
         if table is None:
             pytest.skip("not a table")

@@ -137,26 +137,20 @@ def test_slice_keeps_values_exactly():
     )
 
 
-def test_table_holds_what_sql_cannot_as_text():
-    """Types that SQL would round become text: wide decimals, nanoseconds with a zone, durations."""
-    wide = pa.array([10**50 + 1], pa.int64().id and pa.decimal256(60, 0))
-    zoned = pa.array([1], pa.timestamp("ns", tz="UTC"))
-    lasting = pa.array([1_500_000], pa.duration("us"))
-    view = opened(
-        written(pa.table({"wide": wide, "zoned": zoned, "lasting": lasting, "half": pa.array([1.5], pa.float16())}))
-    )
-    table = view.table().arrow().read_all()
-    assert table.to_pylist() == [
-        {"wide": str(10**50 + 1), "zoned": "1970-01-01T00:00:00.000000001Z", "lasting": "PT1.5S", "half": 1.5}
-    ]
-    assert [column.type for column in view.columns or []] == ["VARCHAR", "VARCHAR", "VARCHAR", "FLOAT"]
+def test_equal_names_stay_as_written():
+    """Columns of one name keep it, in the view and in its table."""
+    view = opened(written(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])))
+    assert view.columns == [Column("a", "BIGINT"), Column("a", "BIGINT")]
+    assert view.table().columns == ["a", "a"]
 
 
-def test_distinct_names_in_tables():
-    """Equal column names stay as written in the view and are numbered in the table."""
-    view = opened(written(pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "a_1"])))
-    assert view.columns == [Column("a", "BIGINT"), Column("a", "BIGINT"), Column("a_1", "BIGINT")]
-    assert view.table().columns == ["a", "a_2", "a_1"]
+def test_long_types_are_cut():
+    """The type of a struct of hundreds of fields is cut with a mark."""
+    wide = pa.array([{f"field_{n}": n for n in range(300)}])
+    column = (opened(written(pa.table({"wide": wide}))).columns or [])[0]
+    assert column.type.startswith("STRUCT(")
+    assert column.type.endswith(" chars)")
+    assert len(column.type) < 230
 
 
 def test_old_timestamps_do_not_wrap():
