@@ -10,6 +10,12 @@ from pathlib import Path
 
 from blobs.domain.errors import StoreError
 
+HEADROOM_BYTES = 24 * 1024 * 1024
+"""What content leaves free for the catalog: one that cannot write cannot remove anything from a full disk either.
+
+The WAL of a SQLite catalog is 16 MiB when it is checkpointed.
+"""
+
 _REASONS = {
     errno.ENOSPC: ("The disk is full", "Free space on it, or collect blobs that nothing names."),
     errno.EDQUOT: ("The disk quota is used up", "Raise it, or collect blobs that nothing names."),
@@ -43,7 +49,10 @@ def make_folder(folder: Path) -> None:
 
 
 def write_all(file: int, content: bytes | memoryview) -> None:
-    """Write all of the content, however few bytes the system takes at a time."""
+    """Write all of the content, however few bytes the system takes at a time; the disk is full at the headroom."""
+    disk = os.fstatvfs(file)
+    if disk.f_bavail * disk.f_frsize < len(content) + HEADROOM_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
