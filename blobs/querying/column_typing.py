@@ -102,7 +102,7 @@ class NumberTyper:
     def type(self) -> str:
         """BIGINT, DECIMAL, DOUBLE, or VARCHAR where no type holds all the values."""
         if not self._has_fractions:
-            if -(2**63) <= self._least and self._greatest < 2**63:
+            if self._least >= -(2**63) and self._greatest < 2**63:
                 return "BIGINT"
             within = max(-self._least, self._greatest) < 10**DIGITS_MAX
             return f"DECIMAL({DIGITS_MAX},0)" if within else "VARCHAR"
@@ -171,7 +171,7 @@ class TextTyper:
         """Take the next texts into account; there are no nulls among them."""
         if not texts or not self._tests:
             return
-        import pyarrow as pa  # noqa: PLC0415  # reading formats must not need it
+        import pyarrow as pa  # reading formats must not need it
 
         self._is_empty = False
         try:
@@ -193,7 +193,7 @@ class TextTyper:
         return _all_match(texts, rf"\A(?:0|-?[1-9][0-9]{{0,{DIGITS_MAX - 1}}})\z")
 
     def _are_fixed(self, texts: Any) -> bool:
-        import pyarrow.compute as pc  # noqa: PLC0415
+        import pyarrow.compute as pc
 
         if self._decimals is None:
             self._decimals = len(texts[0].as_py().partition(".")[2])
@@ -212,7 +212,7 @@ class TextTyper:
 
 
 def _all_match(texts: Any, pattern: str) -> bool:
-    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.compute as pc
 
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
@@ -228,13 +228,13 @@ def _are_booleans(texts: Any) -> bool:
 
 
 def _are_dates(texts: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     return _all_match(texts, r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z") and _are_of_era(texts) and _casts(texts, pa.date32())
 
 
 def _are_timestamps(texts: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     # A fraction that ends in 0 would be printed back shorter.
     pattern = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{0,5}[1-9])?\z"
@@ -243,13 +243,13 @@ def _are_timestamps(texts: Any) -> bool:
 
 def _are_of_era(texts: Any) -> bool:
     """The year is not 0: SQL would print it as 1 BC."""
-    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.compute as pc
 
     return not pc.any(pc.starts_with(texts, "0000")).as_py()
 
 
 def _casts(texts: Any, kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     try:
         texts.cast(kind)

@@ -56,10 +56,10 @@ def write_parquet(table: Table, sink: Sink) -> list[Column]:
     Rows are passed over twice, in memory bounded by a row group. Raises `UnreadableError` where the table's Arrow data
     is damaged.
     """
-    import pyarrow as pa  # noqa: PLC0415  # profiles of light formats must not need it
+    import pyarrow as pa  # profiles of light formats must not need it
 
-    from blobs.querying.parquet_writing import RowGroups  # noqa: PLC0415
-    from blobs.querying.typed_batches import typed  # noqa: PLC0415
+    from blobs.querying.parquet_writing import RowGroups
+    from blobs.querying.typed_batches import typed
 
     try:
         contents = typed(table)
@@ -73,9 +73,9 @@ def write_parquet(table: Table, sink: Sink) -> list[Column]:
 
 def arrow_table(table: Table) -> Any:
     """The table as a `pyarrow.Table` in memory, its columns typed as in the columnar copy."""
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
-    from blobs.querying.typed_batches import typed  # noqa: PLC0415
+    from blobs.querying.typed_batches import typed
 
     contents = typed(table)
     return pa.Table.from_batches(contents.batches(), schema=contents.schema)

@@ -1,6 +1,7 @@
 """Python's values as exact JSON values, those of numpy, pandas and pyarrow among them."""
 
 import math
+import re
 from collections import deque
 from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set, ValuesView
 from dataclasses import fields, is_dataclass
@@ -19,6 +20,7 @@ from blobs.domain.exact_json import Number
 
 ITEMS_MAX = 1_000_000
 """Values taken from an iterator, which may have no end."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 TEXT_CHARS_MAX = 10_000
 """How much of the text of an object that JSON cannot say is given."""
 
@@ -121,6 +123,7 @@ def represent(value: Any) -> str:
         text = repr(value)
     except Exception as error:  # noqa: BLE001  # the object is a stranger's, and so is its __repr__
         text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+    text = _ADDRESS.sub("", text)  # it differs from run to run
     hidden = len(text) - TEXT_CHARS_MAX
     return text if hidden <= 0 else f"{text[:TEXT_CHARS_MAX]}…(+{hidden} chars)"
 
@@ -149,8 +152,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def _of_numpy(value: Any) -> tuple[bool, Any]:
-    import numpy as np  # noqa: PLC0415  # loaded only if the value came from there
+    import numpy as np  # loaded only if the value came from there
 
+    if isinstance(value, np.dtype):
+        return True, str(value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return True, None if np.isnat(value) else str(value)
     if isinstance(value, np.float16 | np.float32):
@@ -166,11 +171,11 @@ def _of_numpy(value: Any) -> tuple[bool, Any]:
 
 
 def _of_pandas(value: Any) -> tuple[bool, Any]:
-    import pandas as pd  # noqa: PLC0415
+    import pandas as pd
 
     if value is pd.NA or value is pd.NaT:
         return True, None
-    if isinstance(value, pd.Period | pd.Interval):
+    if isinstance(value, pd.Period | pd.Interval | pd.api.extensions.ExtensionDtype):
         return True, str(value)
     if isinstance(value, pd.api.extensions.ExtensionArray):
         return True, list(value)
@@ -182,7 +187,7 @@ def _of_pandas(value: Any) -> tuple[bool, Any]:
 
 
 def _of_pyarrow(value: Any) -> tuple[bool, Any]:
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     if isinstance(value, pa.Scalar):
         return True, value.as_py()

@@ -21,15 +21,14 @@ from blobs.querying.names import always_quoted, unique_names
 
 STATEMENTS = ("SELECT", "MULTI")
 """The statement types that are run; MULTI is a PIVOT, which DuckDB rewrites into several."""
-_MEMORY_SHARE = 2
-"""DuckDB bounds only what its buffers hold; about as much again is taken beside them."""
 
 
 class SqlEngine:
     """An in-memory DuckDB over views of Parquet files, locked. A context manager.
 
-    `tables` maps names (`blob1`, or `blob1.part`) to files. `deadline_ms` interrupts a query on a best effort; the real
-    deadline is whoever kills this process.
+    `tables` maps names (`blob1`, or `blob1.part`) to files. `memory_bytes` bounds only what DuckDB's buffers hold, about as
+    much again is taken beside them; `deadline_ms` interrupts a query on a best effort. The real bounds of both are set by
+    whoever holds this process.
     """
 
     def __init__(
@@ -78,7 +77,8 @@ class SqlEngine:
             raise _refusal(f"code: {len(statements)} statements.", "Write exactly one SELECT; CTEs are allowed.")
         if kinds[0] not in STATEMENTS:
             raise _refusal(
-                f"code: a statement of the kind {kinds[0]} is not allowed.", "Write one SELECT; the tables cannot be changed."
+                f"code: a statement of the kind {kinds[0]} is not allowed.",
+                "Write one SELECT; the tables cannot be changed.",
             )
         return _without_end(sql)
 
@@ -99,7 +99,9 @@ class SqlEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -146,7 +148,7 @@ def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str
     private = temp_dir or ""
     settings = {
         "threads": str(threads),
-        "memory_limit": f"{memory_bytes // _MEMORY_SHARE // 2**20}MiB",
+        "memory_limit": f"{memory_bytes // 2**20}MiB",
         "temp_directory": private,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -157,7 +159,7 @@ def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str
     }
     if private:
         settings |= {
-            "max_temp_directory_size": f"{memory_bytes // _MEMORY_SHARE // 2**20}MiB",
+            "max_temp_directory_size": f"{memory_bytes // 2**20}MiB",
             "secret_directory": private,
             "home_directory": private,
             "extension_directory": private,

@@ -38,7 +38,6 @@ class ResultColumn:
     shown: str | None
     render: Render
     is_json: bool = False
-    is_huge: bool = False
 
 
 def result_column(name: str, kind: Any, *, huge_as_text: bool) -> ResultColumn:
@@ -54,7 +53,6 @@ def result_column(name: str, kind: Any, *, huge_as_text: bool) -> ResultColumn:
         shown=None if shown == stored else shown,
         render=_render(kind),
         is_json=told == "JSON" or kind.id == "variant",
-        is_huge="HUGEINT" in told,
     )
 
 
@@ -178,8 +176,14 @@ _LEAVES: dict[str, Render] = {
 }
 
 
+def stored_type(kind: pa.DataType, column: ResultColumn) -> pa.DataType:
+    """The type of a column as Parquet keeps it: JSON is marked as such, so that it is JSON again when it is queried."""
+    return pa.json_(pa.large_string()) if column.is_json else kind
+
+
 def stored_array(array: pa.Array, column: ResultColumn) -> pa.Array:
-    """A column as Parquet keeps it: JSON marked as JSON, so that it is JSON again when it is queried."""
-    if column.is_json:
-        return pa.ExtensionArray.from_storage(pa.json_(pa.large_string()), array.cast(pa.large_string()))
-    return array
+    """A column of a result in its `stored_type`."""
+    if not column.is_json:
+        return array
+    kind = stored_type(array.type, column)
+    return pa.ExtensionArray.from_storage(kind, array.cast(kind.storage_type))

@@ -76,7 +76,9 @@ def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:
     """The cells as an array of the type that `ColumnTyper` found for them."""
     kind = _arrow_type(sql_type)
     if sql_type == "JSON":
-        return pa.ExtensionArray.from_storage(_JSON, _strings([None if each is None else exact_json.text(each) for each in cells]))
+        return pa.ExtensionArray.from_storage(
+            _JSON, _strings([None if each is None else exact_json.text(each) for each in cells])
+        )
     if sql_type == "VARCHAR":
         return _strings([each if each is None or isinstance(each, str) else cell_text(each) for each in cells])
     if any(isinstance(each, str) for each in cells):
@@ -94,7 +96,10 @@ def _strings(texts: Sequence[str | None]) -> pa.Array:
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot say
-        said = [None if each is None else each.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for each in texts]
+        said = [
+            None if each is None else each.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            for each in texts
+        ]
         return pa.array(said, pa.large_string())
 
 
@@ -142,7 +147,9 @@ def _typed_arrow(table: Table) -> TypedBatches:
 
 def _overflowing(table: Table, schema: pa.Schema, held: list[pa.DataType]) -> set[int]:
     """The places of timestamps in seconds or milliseconds that reach years which microseconds cannot count."""
-    risky = {place for place, each in enumerate(schema) if pa.types.is_timestamp(each.type) and each.type.unit in ("s", "ms")}
+    risky = {
+        place for place, each in enumerate(schema) if pa.types.is_timestamp(each.type) and each.type.unit in ("s", "ms")
+    }
     if not risky:
         return set()
     found: set[int] = set()
