@@ -49,6 +49,10 @@ _BITMAP_HEADER_SIZES = frozenset({12, 40, 52, 56, 64, 108, 124})
 _PIXELS_MAX = 178_956_970
 """Over this an image is called out as too large to decode: Pillow's own limit for a decompression bomb."""
 
+_WEBP_HEAD_BYTES = 30
+_WEBP_PIXELS_MAX = 24_000_000
+"""Two canvases of four bytes a pixel: 192 MB, well inside of a cell."""
+
 _ORIENTATION = 0x0112
 _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:=[\"']|>)([1-8])\b")
 _TURNED = frozenset({5, 6, 7, 8})
@@ -98,6 +102,9 @@ class ImageView(BaseView):
         if source.size == 0:
             raise UnreadableError("The image is empty: 0 bytes.")
         self._facts: dict[str, Any] = {}
+        self._kind = ""
+        if self._is_huge_webp(source.read(0, _WEBP_HEAD_BYTES)):
+            return
         with parsing("image"), source.open() as file, _no_pixel_limit(), Image.open(file, formats=_FORMATS) as image:
             self._read(image)
         self._check_end(source)
@@ -105,6 +112,15 @@ class ImageView(BaseView):
     def facts(self) -> dict[str, Any]:
         """Width and height in pixels as shown (turned upright), format, mode, frames, and EXIF fields if any."""
         return self._facts
+
+    def _is_huge_webp(self, head: bytes) -> bool:
+        """Tell the size of a huge WebP from its header: Pillow asks for two canvases of all pixels just to open it."""
+        size = webp_size(head)
+        if size is None or size[0] * size[1] <= _WEBP_PIXELS_MAX:
+            return False
+        self._facts = {"width": size[0], "height": size[1], "format": "WEBP"}
+        self.notes.append(f"very large: {size[0] * size[1]} pixels; not decoded, frames and orientation not looked at")
+        return True
 
     def _read(self, image: "Image.Image") -> None:
         width, height = image.size
@@ -138,6 +154,20 @@ class ImageView(BaseView):
         mark = _END_MARKS.get(self._kind)
         if mark is not None and mark not in source.read(max(0, source.size - _TAIL_BYTES), source.size):
             self.notes.append("cut short: the end of the image data is missing")
+
+
+def webp_size(head: bytes) -> tuple[int, int] | None:
+    """Width and height by the first chunk of a WebP file (RFC 9649, section 2), or None where it is none."""
+    if head[:4] != b"RIFF" or head[8:12] != b"WEBP" or len(head) < _WEBP_HEAD_BYTES:
+        return None
+    if head[12:16] == b"VP8X":
+        return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
+    if head[12:16] == b"VP8L" and head[20] == 0x2F:
+        bits = int.from_bytes(head[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if head[12:16] == b"VP8 " and head[23:26] == b"\x9d\x01\x2a":
+        return int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
+    return None
 
 
 def _exif(image: "Image.Image") -> dict[int, Any]:

@@ -8,7 +8,7 @@ from PIL import Image
 from blobs.domain.errors import UnreadableError
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
-from previewers.image import ImageReader, ImageView
+from previewers.image import ImageReader, ImageView, webp_size
 from tests.material import beside, fixture, truth
 
 
@@ -110,3 +110,22 @@ def test_reported_case_orientation():
     view = opened(path.read_bytes())
     assert (view.facts()["width"], view.facts()["height"]) == (40, 60)
     assert "60x40" in view.notes[0]
+
+
+@pytest.mark.parametrize(
+    "options", [{"lossless": True}, {"lossless": False}, {"exif": b"Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00"}]
+)
+def test_webp_headers_tell_the_size(options):
+    """Each kind of WebP header (lossy, lossless, extended) gives the size that the picture was saved with."""
+    sink = io.BytesIO()
+    Image.new("RGB", (300, 200), "teal").save(sink, "WEBP", **options)
+    assert webp_size(sink.getvalue()[:30]) == (300, 200)
+
+
+def test_huge_webp_is_told_and_not_opened():
+    """A WebP that claims 268 megapixels is told by its header; to open it takes two gigabytes."""
+    side = (16_382).to_bytes(3, "little")
+    chunk = b"VP8X" + (10).to_bytes(4, "little") + bytes(4) + side + side
+    view = opened(b"RIFF" + (4 + len(chunk)).to_bytes(4, "little") + b"WEBP" + chunk)
+    assert view.facts() == {"width": 16_383, "height": 16_383, "format": "WEBP"}
+    assert "268402689 pixels" in view.notes[0]

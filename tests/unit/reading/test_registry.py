@@ -22,7 +22,7 @@ class StarsView(BaseView):
     unit = "stars"
     def __init__(self, source):
         super().__init__()
-        self.count = source.size - 5
+        self.count = max(0, source.size - 5)
 
     def items(self, span):
         return ("*" for _ in range(span.start, min(span.stop, self.count)))
@@ -304,3 +304,64 @@ def test_no_two_built_ins_share_a_type():
     types = [media_type for each in Registry().plug_ins() for media_type in (*each.media_types, *each.aliases)]
     assert len(types) == len(set(types))
     assert problems(Registry()) == {}
+
+
+def test_an_installed_package_adds_a_reader(tmp_path, monkeypatch):
+    """A distribution on the path with the entry point is listed after the built-ins, with its own version."""
+    (tmp_path / "starry.py").write_text(GOOD)
+    info = tmp_path / "starry_blobs-3.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: starry-blobs\nVersion: 3.1\n")
+    (info / "entry_points.txt").write_text(
+        "[blobs.readers]\nstars = starry:StarsReader\ngone = starry:NoSuchReader\nmissing = no_such_module:Reader\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry()
+    foreign = {each.name: each for each in registry.plug_ins() if each.origin != "built in"}
+    assert list(foreign) == ["gone", "missing", "stars"]
+    assert (foreign["stars"].origin, foreign["stars"].version) == ("starry-blobs (starry:StarsReader)", "3.1")
+    assert foreign["stars"].problem == ""
+    assert "AttributeError" in foreign["gone"].problem
+    assert "ModuleNotFoundError" in foreign["missing"].problem
+    assert [each.origin for each in registry.plug_ins()][-3:] == [each.origin for each in foreign.values()]
+    sys.modules.pop("starry", None)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "noticed"),
+    [
+        ("", "", []),
+        ("max(0, source.size - 5)", "source.size - 5", ["test_damage_is_told_as_unreadable"]),
+        ("min(span.stop, self.count)", "span.stop", ["test_gives_any_range"]),
+        ('startswith(b"STARS")', 'startswith(b"")', ["test_rejects_what_is_not_its_format"]),
+    ],
+)
+def test_the_contract_takes_an_author_a_few_lines(tmp_path, right, wrong, noticed):
+    """A sound reader passes the public contract; each mistake is noticed by the test whose rule it breaks."""
+    (tmp_path / "stars.py").write_text(GOOD.replace(right, wrong) if right else GOOD)
+    (tmp_path / "test_stars.py").write_text(
+        "from blobs.testing.readers import Example, ReaderContract\n"
+        "from stars import StarsReader\n\n"
+        "class TestStars(ReaderContract):\n"
+        "    reader = StarsReader()\n"
+        '    examples = {"three": Example(b"STARS***", "application/x-stars", 3)}\n'
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "test_stars.py",
+    ]
+    ended = subprocess.run(command, cwd=tmp_path, timeout=100, capture_output=True, text=True, check=False)
+    failed = [
+        line.split("::")[-1].split("[")[0].split(" ")[0]
+        for line in ended.stdout.splitlines()
+        if line.startswith("FAILED")
+    ]
+    assert failed == noticed, ended.stdout
+    assert ended.returncode == bool(noticed)
