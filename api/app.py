@@ -1,0 +1,55 @@
+"""The application: routes over the front door, behind the gate."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio import to_thread
+from fastapi import FastAPI
+
+from api import blob_routes, conversation_routes, service_routes
+from api.description import describe
+from api.front import Front
+from api.gate import Gate
+from api.problems import answer_errors
+from api.receiving import UPLOADS_MAX
+from blobs.client import Blobs
+from blobs.settings import Settings
+
+VERSION = "1"
+"""Of the interface: the `v1` of its paths."""
+
+
+def create_app(given: Settings | Blobs) -> FastAPI:
+    """The application over a service that is open already, or over settings, whose store it opens and closes itself.
+
+    It holds no state of its own: many processes over one store serve the same conversations.
+    """
+    front = Front(given)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        app.state.upload_places = anyio.CapacityLimiter(UPLOADS_MAX)
+        await to_thread.run_sync(front.open)
+        try:
+            yield
+        finally:
+            await to_thread.run_sync(front.close)
+
+    app = FastAPI(
+        title="agent-blobs",
+        version=VERSION,
+        description="Keeps the whole of large tool results, and lets a model read, search and compute over them.",
+        lifespan=running,
+        redirect_slashes=False,
+        strict_content_type=False,
+        redoc_url=None,
+    )
+    app.state.front = front
+    answer_errors(app)
+    app.add_middleware(Gate, front=front)
+    app.router.routes.extend(blob_routes.ROUTES)
+    app.include_router(conversation_routes.router)
+    app.include_router(service_routes.router)
+    describe(app)
+    return app

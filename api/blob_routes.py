@@ -1,0 +1,128 @@
+"""Bytes in and out: raw routes, because the framework's own cost more than the work."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from anyio import to_thread
+from fastapi import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from api.exact_requests import ExactJson
+from api.receiving import declared_digest, declared_type, receive_body, repr_digest
+from api.sending import answer_with
+from blobs.client import Blobs, Conversation
+from blobs.domain import exact_json
+from blobs.domain.digest import Digest
+from blobs.domain.errors import CallerError
+from blobs.domain.limits import KIB
+from blobs.domain.media_type import BINARY, JSON
+from blobs.domain.reference import Reference
+
+_OF_A_DIGEST = "private, immutable, max-age=31536000"
+"""The bytes of a digest never change."""
+
+_OF_A_NAME = "private, no-cache"
+"""A name that was rolled back may come to mean another blob."""
+
+_REFERENCE_BYTES_MAX = 1 * KIB
+
+
+async def post_blob(request: Request) -> Response:
+    """Store the body as a blob; answers its reference."""
+    blobs: Blobs = request.state.blobs
+    name = request.query_params.get("name")
+    put = partial(_put, blobs, media_type=declared_type(request), name=name, expected=declared_digest(request))
+    reference = await receive_body(request, put, bytes_max=blobs.service.limits.blob_bytes_max)
+    return _created(reference)
+
+
+async def get_blob(request: Request) -> Response:
+    """The bytes of a blob by its digest, whole or a range. Their type is the reference's to know, not the digest's."""
+    return await to_thread.run_sync(_by_digest, request)
+
+
+async def post_conversation_blob(request: Request) -> Response:
+    """Take in the body, or the blob that it refers to, under a name of the conversation; answers its handle.
+
+    A JSON body that is nothing but a reference is one, unless the query gives the `name` of a file.
+    """
+    blobs: Blobs = request.state.blobs
+    chat = await to_thread.run_sync(blobs.find_conversation, request.path_params["c"])
+    name = request.query_params.get("name")
+    media_type = declared_type(request)
+    put = partial(
+        _put,
+        blobs,
+        media_type=media_type,
+        name=name,
+        expected=declared_digest(request),
+        may_refer=media_type == JSON and name is None,
+    )
+    reference = await receive_body(request, put, bytes_max=blobs.service.limits.blob_bytes_max)
+    handle = await to_thread.run_sync(chat.attach, reference)
+    return ExactJson(handle, 201, {"Location": f"/v1/conversations/{quote(chat.id, safe='')}/blobs/{handle['blob']}"})
+
+
+async def get_conversation_blob(request: Request) -> Response:
+    """The bytes of a named blob, whole or a range."""
+    return await to_thread.run_sync(_by_name, request)
+
+
+ROUTES = [
+    Route("/v1/blobs", post_blob, methods=["POST"]),
+    Route("/v1/blobs/{digest}", get_blob, methods=["GET"]),
+    Route("/v1/conversations/{c}/blobs", post_conversation_blob, methods=["POST"]),
+    Route("/v1/conversations/{c}/blobs/{name}/content", get_conversation_blob, methods=["GET"]),
+]
+"""GET routes answer HEAD too."""
+
+
+def _put(
+    blobs: Blobs,
+    content: bytes | Iterator[bytes],
+    *,
+    media_type: str | None,
+    name: str | None,
+    expected: str | None,
+    may_refer: bool = False,
+) -> dict[str, Any]:
+    if may_refer and isinstance(content, bytes):
+        reference = _as_reference(content)
+        if reference is not None:
+            return reference
+    return blobs.put(content, type=media_type, name=name, expected=expected)
+
+
+def _as_reference(content: bytes) -> dict[str, Any] | None:
+    """The reference that a body is, or None where it is content of its own."""
+    if len(content) > _REFERENCE_BYTES_MAX:
+        return None
+    try:
+        value = exact_json.loads(content)
+        Reference.parse(value)
+    except (ValueError, CallerError):
+        return None
+    found: dict[str, Any] = value
+    return found
+
+
+def _by_digest(request: Request) -> Response:
+    blobs: Blobs = request.state.blobs
+    blob = blobs.blob(request.path_params["digest"])
+    return answer_with(blob, request, media_type=BINARY, cache=_OF_A_DIGEST)
+
+
+def _by_name(request: Request) -> Response:
+    blobs: Blobs = request.state.blobs
+    chat: Conversation = blobs.find_conversation(request.path_params["c"])
+    reference = chat.reference(request.path_params["name"])
+    return answer_with(blobs.blob(reference), request, media_type=reference["type"], cache=_OF_A_NAME)
+
+
+def _created(reference: dict[str, Any]) -> Response:
+    digest = Digest.parse(reference["$blob"])
+    headers = {"Location": f"/v1/blobs/{digest}", "ETag": f'"{digest}"', "Repr-Digest": repr_digest(digest)}
+    return ExactJson(reference, 201, headers)

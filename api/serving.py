@@ -1,0 +1,159 @@
+"""`blobs serve`: the application in a server, one process or several."""
+
+import argparse
+import ctypes
+import functools
+import signal
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from blobs.cli.options import common
+from blobs.domain.errors import SettingsError
+from blobs.domain.limits import MIB
+from blobs.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+END_S_MAX = 120
+"""How long running calls and transfers may go on after SIGTERM; the longest call takes a tenth of it."""
+
+_KEEP_ALIVE_S = 75
+"""Longer than the minute that most load balancers keep idle connections, so that theirs ends first."""
+
+_BACKLOG = 2048
+
+_LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "loggers": {
+        name: {"handlers": ["errors"], "level": "WARNING", "propagate": False} for name in ("blobs", "uvicorn")
+    },
+}
+"""Faults go to the error stream; requests are not logged, because a proxy does that better."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+def register(subparsers: Any) -> None:
+    """Add `serve` to the command line."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "serve",
+        parents=[common()],
+        help="answer over HTTP",
+        description="Answer over HTTP until SIGTERM. Without keys only this machine is answered.",
+    )
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on, 0 for any free one (8400)")
+    parser.add_argument("--workers", help="processes that answer (1)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command: settings from its flags, then the server."""
+    flags = {"host": arguments.host, "port": arguments.port, "workers": arguments.workers}
+    flags |= {"store": getattr(arguments, "store", None), "readers_dir": getattr(arguments, "readers", None)}
+    return serve(load_settings(flags, file=getattr(arguments, "config", None)))
+
+
+def serve(settings: Settings) -> int:
+    """Answer until SIGTERM or SIGINT; running calls end before it returns 0.
+
+    Prints the address once it listens. Raises `SettingsError` where it may not or cannot listen there.
+    """
+    import uvicorn
+
+    listener = _listen(settings)
+    address = listener.getsockname()
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    print(f"agent-blobs answers at http://{host}:{address[1]} (documentation at /docs)", flush=True)
+    config = uvicorn.Config(
+        functools.partial(application, replace(settings, port=address[1])),
+        factory=True,
+        http="httptools",
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        workers=settings.workers,
+        log_config=_LOGGING,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=END_S_MAX,
+    )
+    with listener:
+        return _several(config, listener) if settings.workers > 1 else _one(config, listener)
+
+
+def application(settings: Settings) -> "FastAPI":
+    """What a worker runs: first its memory allocator is set, then the application is made."""
+    tune_malloc()
+    from api.app import create_app
+
+    return create_app(settings)
+
+
+def tune_malloc() -> None:
+    """Let glibc keep what it received instead of returning it: bodies come in at a third of the cost.
+
+    Every chunk of a body is larger than the threshold above which malloc maps and unmaps pages for each allocation;
+    both thresholds are needed (measured). Does nothing with another C library.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(_M_MMAP_THRESHOLD, 64 * MIB)
+    mallopt(_LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "loggers": {
+        name: {"handlers": ["errors"], "level": "WARNING", "propagate": False} for name in ("blobs", "uvicorn")
+    },
+}
+"""Faults go to the error stream; requests are not logged, because a proxy does that better."""
+
+_M_TRIM_THRESHOLD, 256 * MIB)
+
+
+def _one(config: Any, listener: socket.socket) -> int:
+    import uvicorn
+
+    server = uvicorn.Server(config)
+    # The server takes signals while it runs and raises them again afterwards: they have done their work by then.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    server.run(sockets=[listener])
+    return 0 if server.started else 1
+
+
+def _several(config: Any, listener: socket.socket) -> int:
+    from uvicorn.supervisors import Multiprocess
+
+    Multiprocess(config, sockets=[listener]).run()
+    return 0
+
+
+def _listen(settings: Settings) -> socket.socket:
+    from api.gate import is_loopback
+
+    if not settings.keys and not is_loopback(settings.host):
+        raise SettingsError(
+            f"Without keys a server may listen on this machine only, not on {settings.host}.",
+            hint="Set keys (tenant:key), or host to 127.0.0.1.",
+        )
+    if settings.workers < 1 or (settings.workers > 1 and settings.store == ":memory:"):
+        raise SettingsError("workers: a store in memory belongs to one process.", hint="Set workers to 1, or a store.")
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    host = settings.host.strip("[]")
+    try:
+        return socket.create_server((host, settings.port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no such port"
+        raise SettingsError(f"Cannot listen on {host}:{settings.port}: {reason}.") from None
