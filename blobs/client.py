@@ -10,6 +10,7 @@ from blobs.conversations import conversation as talk
 from blobs.conversations.check import check_tools
 from blobs.conversations.offload import is_mcp_result, is_tool_result
 from blobs.conversations.turn import CallInput, TurnDraft, parse_call, with_blocks
+from blobs.domain import exact_json
 from blobs.domain.digest import Digest
 from blobs.domain.errors import CallerError, ConflictError, NotFoundError
 from blobs.domain.media_type import BINARY, NDJSON, PARQUET, parse_media_type
@@ -17,6 +18,7 @@ from blobs.domain.reference import Reference
 from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
 from blobs.settings import Settings, load_settings
+from blobs.storage.blob_store import StoredBlob
 from blobs.wiring import Service, build
 
 _TYPES_BY_SUFFIX = {
@@ -96,6 +98,10 @@ class Blobs:
         """The bytes of a blob, or a range of them, piece by piece."""
         return self._desk.store.open(self.tenant_name, _digest(reference)).chunks(start, stop)
 
+    def blob(self, reference: Mapping[str, Any] | str) -> StoredBlob:
+        """A blob opened for reading: its digest, size, and `read(start, stop)`. `NotFoundError` as of `content`."""
+        return self._desk.store.open(self.tenant_name, _digest(reference))
+
     def profile(self, reference: Mapping[str, Any] | str) -> dict[str, Any]:
         """What is known of a blob: type, reader, unit, items, cost, preview, facts."""
         digest = _digest(reference)
@@ -103,7 +109,7 @@ class Blobs:
         declared = reference["type"] if isinstance(reference, Mapping) else BINARY
         return self._desk.offloader.placed(Reference(digest, size, declared)).profile.to_json()
 
-    def list(self, *, after: str | None = None, limit: int = 1000) -> "list[dict[str, Any]]":
+    def list_blobs(self, *, after: str | None = None, limit: int = 1000) -> list[dict[str, Any]]:
         """Digest, size and time (Unix, ms) of this tenant's blobs, in the order of their digests."""
         start = Digest.parse(after) if after is not None else None
         records = self.service.catalog.list_blobs(self.tenant_name, after=start, limit=limit)
@@ -145,10 +151,10 @@ class Blobs:
     def find_conversation(self, id: str) -> "Conversation":  # noqa: A002  # the word of the design
         """The conversation with this id; `NotFoundError` where there is none."""
         found = talk.Conversation(self._desk, id)
-        found.record()
-        return Conversation(found, self)
+        tools = found.record().tools
+        return Conversation(found, self, tools=None if tools is None else exact_json.loads(tools))
 
-    def list_conversations(self) -> "list[str]":
+    def list_conversations(self) -> list[str]:
         """Ids of this tenant's conversations, in order."""
         return [each.id for each in self.service.catalog.list_conversations(self.tenant_name)]
 
@@ -156,18 +162,18 @@ class Blobs:
 
     def tools(self, dialect: str = "mcp") -> Any:
         """The three tools in the dialect of a model service."""
-        return in_dialect(dialect, tool_definitions(python=self._python()))
+        return in_dialect(tool_definitions(python=self._python(), limits=self.service.limits), dialect)
 
     def _python(self) -> str | None:
         libraries = self.service.runner.describe().get("libraries") or {}
         return ", ".join(f"{name} {version}" for name, version in libraries.items())
 
     @staticmethod
-    def check_tools(tools: Sequence[Mapping[str, Any]], *, reserved: Sequence[str] = ()) -> "list[str]":
+    def check_tools(tools: Sequence[Mapping[str, Any]], *, reserved: Sequence[str] = ()) -> list[str]:
         """Problems of a tool list, none where it is good."""
         return check_tools([dict(each) for each in tools], reserved)
 
-    def readers(self) -> "list[dict[str, Any]]":
+    def readers(self) -> list[dict[str, Any]]:
         """Every reader with its types, version and origin; those set aside with their problem."""
         return [
             {
@@ -237,7 +243,8 @@ class Conversation:
         """Take in a file by its path, bytes, or a reference, outside any turn; answers its handle."""
         self._inner.record()
         if isinstance(content, Mapping):
-            reference = Reference.parse(content)
+            given = Reference.parse(content)
+            reference = Reference(given.digest, self._blobs.blob(content).size, given.type)
         else:
             reference = Reference.parse(self._blobs.put(content, type=type, name=name))
         return self._inner.attach(reference)
@@ -265,6 +272,11 @@ class Conversation:
     def describe(self, name: str) -> dict[str, Any]:
         """One handle with its preview, reference and profile."""
         return self._inner.describe(name)
+
+    def reference(self, name: str) -> dict[str, Any]:
+        """The reference of a named blob, for programs; never to be shown to a model."""
+        record = self._inner.find(name)
+        return Reference(record.digest, record.size, record.type).to_json()
 
     def content(self, name: str) -> bytes:
         """All bytes of a named blob."""
