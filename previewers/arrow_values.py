@@ -71,6 +71,8 @@ def _short_floats(array: pa.Array) -> list[Any]:
 
 
 def _decimals(array: pa.Array) -> list[Any]:
+    if array.type.scale <= 0:
+        return [None if value is None else int(value) for value in array.to_pylist()]
     return [None if value is None else Number(format(value, "f")) for value in array.to_pylist()]
 
 

@@ -111,9 +111,10 @@ def test_json_columns_are_json():
     assert exact_json.text(values) == '[{"a":1.10},"not json"]'
 
 
-def test_decimals_of_negative_scale():
-    """A decimal of negative scale is written out in full."""
-    assert [str(each) for each in json_values(pa.array([Decimal("1200")], pa.decimal128(5, -2)))] == ["1200"]
+def test_whole_decimals_are_integers():
+    """Decimals without decimals, also those of negative scale, are integers of any length."""
+    assert json_values(pa.array([Decimal("9" * 38), None], pa.decimal128(38, 0))) == [10**38 - 1, None]
+    assert json_values(pa.array([Decimal("1200")], pa.decimal128(5, -2))) == [1200]
 
 
 def test_text_that_is_not_utf8_is_shown():
