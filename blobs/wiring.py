@@ -27,6 +27,14 @@ TRUSTED_TASKS = ("view", "sql")
 """Our own code over foreign data: where no cell can be had, it may run in a plain process with limits."""
 
 
+CATALOG_FILE = "catalog.db"
+
+
+def has_store(settings: Settings) -> bool:
+    """Whether the store that `build` would open is there already; `build` makes one where there is none."""
+    return settings.store == ":memory:" or Path(settings.store, CATALOG_FILE).is_file()
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The parts of a service, made once per process."""
@@ -66,7 +74,7 @@ def build(settings: Settings) -> Service:
     scratch.mkdir(mode=0o700, exist_ok=True)
     store = BlobStore(content, catalog, limits=limits, copies_folder=copies)
     runner = _runner(settings)
-    workshop = Workshop(store, catalog, runner, limits, readers_dir=settings.readers_dir, scratch=scratch)
+    workshop = Workshop(store, catalog, runner, limits, readers_dir=settings.readers_dir, scratch=str(scratch))
     toolbox = Toolbox(workshop, Profiles(workshop))
     return Service(settings, store, catalog, runner, workshop, toolbox, temporary)
 
@@ -83,7 +91,7 @@ def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The store folder {folder} cannot be made: {error.strerror}.") from None
-    return LocalContentStore(folder), SqliteCatalog(folder / "catalog.db")
+    return LocalContentStore(folder), SqliteCatalog(folder / CATALOG_FILE)
 
 
 def _runner(settings: Settings) -> Runner:

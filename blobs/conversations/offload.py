@@ -119,17 +119,26 @@ class Offloader:
         if isinstance(value, str):
             embedded = decode_embedded(value, length_min=self._limits.base64_bytes_min)
             return value if embedded is None else self.store(embedded.content, embedded.type)
+        if isinstance(value, list | tuple):
+            items = [self._extract(each, f"{path}.{i}" if path else f"{i}", depth + 1) for i, each in enumerate(value)]
+            return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+        if isinstance(value, dict):
+            return self._extract_fields(value, path, depth)
         if isinstance(value, bytes | bytearray | memoryview):
             return self.store(bytes(value), BINARY)
         if isinstance(value, Reference):
             return self.placed(self._checked(value))
-        if isinstance(value, list | tuple):
-            items = [self._extract(each, f"{path}.{i}", depth + 1) for i, each in enumerate(value)]
-            return value if all(a is b for a, b in zip(items, value, strict=True)) else items
-        if isinstance(value, dict):
-            fields = {key: self._extract(each, f"{path}.{key}", depth + 1) for key, each in value.items()}
-            return value if all(fields[key] is value[key] for key in value) else fields
-        return value
+        if value is None or isinstance(value, bool | int | float | exact_json.Number):
+            return value
+        raise exact_json.not_json(path, value)
+
+    def _extract_fields(self, value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
+        fields = {}
+        for key, each in value.items():
+            if not isinstance(key, str):
+                raise exact_json.not_json_key(path, key)
+            fields[key] = self._extract(each, f"{path}.{key}" if path else key, depth + 1)
+        return value if all(fields[key] is value[key] for key in value) else fields
 
     def _prepare_tool_result(self, value: Any, draft: Draft) -> tuple[Any, bool]:
         if not is_tool_result(value):

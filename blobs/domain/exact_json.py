@@ -111,6 +111,20 @@ def text(value: Any) -> str:
     return dumps(value).decode()
 
 
+def not_json(path: str, value: Any) -> CallerError:
+    """The error for a value that JSON has no form for, at its place."""
+    return CallerError(
+        f"{path or 'result'}: a value of type {type(value).__name__} is not JSON.",
+        code="not_json",
+        hint="Convert the value to text, a number, a list or an object first.",
+    )
+
+
+def not_json_key(path: str, key: Any) -> CallerError:
+    """The error for a key that is no string, at its object's place."""
+    return CallerError(f"{path or 'result'}: the key {key!r} is not a string.", code="not_json")
+
+
 def _sendable(value: Any, path: str, depth: int) -> Any:
     """The value with everything replaced that the encoder refuses, or an error that names its place."""
     if depth > DEPTH_MAX:
@@ -125,18 +139,14 @@ def _sendable(value: Any, path: str, depth: int) -> Any:
         return value if -(2**63) <= value < 2**64 else Number(_digits(value))
     if value is None or isinstance(value, bool | float | Number):
         return value
-    raise CallerError(
-        f"{path or 'result'}: a value of type {type(value).__name__} is not JSON.",
-        code="not_json",
-        hint="Give bytes on their own or convert the value to text, a number, a list or an object first.",
-    )
+    raise not_json(path, value)
 
 
 def _sendable_object(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     sendable = {}
     for key, each in value.items():
         if not isinstance(key, str):
-            raise CallerError(f"{path or 'result'}: the key {key!r} is not a string.", code="not_json")
+            raise not_json_key(path, key)
         name = _SURROGATES.sub("\ufffd", key)
         sendable[name] = _sendable(each, f"{path}.{name}" if path else name, depth + 1)
     return sendable

@@ -1,24 +1,31 @@
 """blob_code on the host's side: the tables and files that a program names, the cell, the answer or its blob."""
 
-import os
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any
 
 from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError, ToolInputError
+from blobs.domain.limits import GIB
 from blobs.domain.media_type import BINARY, PARQUET
 from blobs.domain.reference import Reference
 from blobs.operations.answers import ENVELOPE_BYTES, Target, ToolAnswer
 from blobs.operations.columnar_copies import ColumnarCopies
 from blobs.operations.exporting import EXPORTS
 from blobs.operations.tools import CodeCall
-from blobs.operations.workshop import Workshop, answer_of
+from blobs.operations.workshop import Done, Workshop
+from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.running.runner import CellFile
 
 _CELL_CHARS_MAX = 2_000
 """A cell of an SQL answer is cut after so many characters; `save` keeps it whole."""
 
 _ROWS_MAX = 10_000
+
+_COLUMNS_BYTES_MAX = 4_096
+"""Of an SQL answer, what its column names and envelope may take."""
+
+_RESULT_BYTES_MAX = 1 * GIB
+"""The Parquet file of one result."""
 
 
 def run_sql(
@@ -43,22 +50,37 @@ def run_sql(
         "sql": call.code,
         "tables": tables,
         "rows_max": _ROWS_MAX,
-        "bytes_max": limits.inline_bytes_max - ENVELOPE_BYTES,
+        "bytes_max": limits.inline_bytes_max - _COLUMNS_BYTES_MAX,
         "cell_chars_max": _CELL_CHARS_MAX,
         "memory_bytes": limits.cell_memory_bytes_max // 2,
-        "threads": 2,
         "wall_ms": limits.call_ms_max,
         "save": call.save,
+        "result_bytes_max": _RESULT_BYTES_MAX,
     }
-    outcome, payload = workshop.task(
-        "sql", arguments, tuple(files.values()), wall_ms=limits.call_ms_max, result_bytes=limits.blob_bytes_max
-    )
-    value = answer_of(outcome)
-    if value.get("payload_type"):
-        count = value["count"]
-        stored = _store(workshop, tenant, payload, value["payload_type"], call)
-        return ToolAnswer.done(f"The result has {count} rows and is a blob of its own.", blob=stored)
-    return ToolAnswer.done(value.get("note"), data=_within(value, limits.inline_bytes_max))
+    result_bytes = _RESULT_BYTES_MAX + limits.inline_bytes_max
+    with workshop.task(
+        "sql", arguments, tuple(files.values()), wall_ms=limits.call_ms_max, result_bytes=result_bytes
+    ) as done:
+        value = done.value
+        if value.get("payload_type"):
+            stored = _store(workshop, tenant, done, call)
+            return ToolAnswer.done(f"The result has {value['count']} rows and is a blob of its own.", blob=stored)
+        return _sql_answer(value, limits.inline_bytes_max)
+
+
+def _sql_answer(value: dict[str, Any], bytes_max: int) -> ToolAnswer:
+    data = {
+        "columns": value["columns"],
+        "rows": value["rows"],
+        "count": value["count"],
+        "complete": value["complete"],
+    }
+    message = None
+    if not value["is_exact"]:
+        message = "The time ran out: there are at least this many rows. Filter or aggregate to see a whole result."
+    if len(exact_json.dumps(data)) + ENVELOPE_BYTES + 200 > bytes_max:
+        raise ToolInputError("The names of the columns do not fit in one answer.", hint="Select fewer columns.")
+    return ToolAnswer.done(message, data=data)
 
 
 def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
@@ -69,13 +91,6 @@ def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
     said = code.lower()
     tables.extend((f"{target.name}.{part}", part) for part in target.profile.parts if part.lower() in said)
     return tables
-
-
-def _within(value: dict[str, Any], bytes_max: int) -> dict[str, Any]:
-    data = {key: value[key] for key in ("columns", "rows", "count", "complete")}
-    if len(exact_json.dumps(data)) + ENVELOPE_BYTES > bytes_max:
-        raise ToolInputError("The result does not fit in one answer.", hint="Select fewer rows or columns, or save it.")
-    return data
 
 
 def run_python(
@@ -106,22 +121,26 @@ def run_python(
         "result_bytes_max": limits.python_result_bytes_max,
         "readers_dir": workshop.readers_dir,
     }
-    outcome, payload = workshop.task(
-        "python",
-        arguments,
-        tuple(files),
-        wall_ms=limits.call_ms_max,
-        result_bytes=limits.python_result_bytes_max + limits.inline_bytes_max,
-    )
-    value = answer_of(outcome)
-    printed = outcome.printed
+    result_bytes = limits.python_result_bytes_max + limits.inline_bytes_max
+    with workshop.task(
+        "python", arguments, tuple(files), wall_ms=limits.call_ms_max, result_bytes=result_bytes
+    ) as done:
+        return _python_answer(workshop, tenant, call, done)
+
+
+def _python_answer(workshop: Workshop, tenant: str, call: CodeCall, done: Done) -> ToolAnswer:
+    value, printed = done.value, done.printed
     if value.get("payload_type"):
-        message = f"Printed: {printed}" if printed else None
-        return ToolAnswer.done(message, blob=_store(workshop, tenant, payload, value["payload_type"], call))
+        return ToolAnswer.done(_said(printed, workshop), blob=_store(workshop, tenant, done, call))
     data = {"result": value.get("result"), "printed": printed, "complete": True}
-    if call.save or len(exact_json.dumps(data)) + ENVELOPE_BYTES > limits.inline_bytes_max:
+    if call.save or len(exact_json.dumps(data)) + ENVELOPE_BYTES > workshop.limits.inline_bytes_max:
         return _large_result(workshop, tenant, call, value.get("result"), printed)
     return ToolAnswer.done(value.get("note"), data=data)
+
+
+def _said(printed: str, workshop: Workshop) -> str | None:
+    """What a program printed, for the message beside a result that is a blob."""
+    return f"Printed: {cut_to_bytes_with_count(printed, workshop.limits.error_bytes_max)}" if printed else None
 
 
 def _copy_for(copies: ColumnarCopies, tenant: str, target: Target) -> Any:
@@ -138,18 +157,15 @@ def _large_result(workshop: Workshop, tenant: str, call: CodeCall, result: Any, 
     else:
         content, media_type = exact_json.dumps(result), "application/json"
     stored = workshop.store.put(tenant, content, media_type=media_type).reference
-    room = workshop.limits.error_bytes_max
-    message = f"Printed: {printed[:room]}" if printed else None
-    return ToolAnswer.done(message, blob=stored)
+    return ToolAnswer.done(_said(printed, workshop), blob=stored)
 
 
-def _store(workshop: Workshop, tenant: str, payload: BinaryIO, media_type: str, call: CodeCall) -> Reference:
+def _store(workshop: Workshop, tenant: str, done: Done, call: CodeCall) -> Reference:
     """Store the result, as the type that was asked for where a table can be written as that."""
-    wanted = call.save_as
-    payload.seek(0, os.SEEK_SET)
-    stored = workshop.store.put(
-        tenant, payload, media_type=wanted if wanted and media_type == BINARY else media_type
-    ).reference
+    wanted, media_type = call.save_as, done.value["payload_type"]
+    if wanted is not None and media_type == BINARY:
+        media_type = wanted
+    stored = workshop.store.put(tenant, done.payload, media_type=media_type).reference
     if media_type != PARQUET or wanted in (None, PARQUET):
         return stored
     if wanted not in EXPORTS:
@@ -157,7 +173,6 @@ def _store(workshop: Workshop, tenant: str, payload: BinaryIO, media_type: str, 
             f"save_as: a table cannot be written as {wanted}.", hint=f"Use {', '.join(EXPORTS)} or {PARQUET}."
         )
     arguments = {"op": "export", "type": wanted}
-    done = workshop.view(
-        tenant, stored.digest, "parquet", arguments, wall_ms=workshop.limits.call_ms_max, always_in_cell=True
-    )
-    return workshop.store.put(tenant, done.payload, media_type=wanted).reference
+    wall_ms = workshop.limits.call_ms_max
+    with workshop.view(tenant, stored.digest, "parquet", arguments, wall_ms=wall_ms, always_in_cell=True) as export:
+        return workshop.store.put(tenant, export.payload, media_type=wanted).reference

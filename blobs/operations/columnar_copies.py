@@ -1,6 +1,5 @@
 """Columnar copies: a blob's tables as exact Parquet, made once, stored as derived blobs, found by their recipe."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,12 +46,10 @@ class ColumnarCopies:
 
     def _make(self, tenant: str, digest: Digest, reader: str, part: str | None, kind: str) -> Digest:
         arguments: Mapping[str, Any] = {"op": "columnar", "part": part}
-        done = self._workshop.view(
-            tenant, digest, reader, arguments, wall_ms=self._workshop.limits.call_ms_max, always_in_cell=True
-        )
-        size = done.payload.seek(0, os.SEEK_END)
-        done.payload.seek(0)
-        copy = self._workshop.store.put(tenant, done.payload, media_type=PARQUET).reference
-        found = {"digest": str(copy.digest), "size": size, "columns": done.value["columns"]}
+        wall_ms = self._workshop.limits.call_ms_max
+        with self._workshop.view(tenant, digest, reader, arguments, wall_ms=wall_ms, always_in_cell=True) as done:
+            copy = self._workshop.store.put(tenant, done.payload, media_type=PARQUET).reference
+            columns = done.value["columns"]
+        found = {"digest": str(copy.digest), "size": copy.size, "columns": columns}
         self._workshop.catalog.save_finding(tenant, digest, kind, exact_json.text(found))
         return copy.digest

@@ -44,7 +44,7 @@ def recognise(
     """
     avoided = set(avoid)
     notes: list[str] = []
-    for choice in registry.choose(take_sample(source, declared_type)):
+    for choice in registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell):
         if choice.plug_in.name in avoided or choice.plug_in.reader is None:
             continue
         tell(f"reader {choice.plug_in.name} {choice.type}")

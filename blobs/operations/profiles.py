@@ -68,8 +68,8 @@ class Profiles:
             "seed": reference.digest.hex[:16],
             "preview_bytes_max": self._workshop.limits.preview_bytes_max,
         }
-        done = self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms)
-        return Profile.from_json(done.value)
+        with self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms) as done:
+            return Profile.from_json(done.value)
 
     def _kept(self, tenant: str, reference: Reference) -> Profile | None:
         text = self._catalog.find_finding(tenant, reference.digest, _kind(reference.type))

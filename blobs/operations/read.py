@@ -69,7 +69,7 @@ def read_bytes(source: Source, call: ReadCall, *, bytes_max: int) -> dict[str, A
     stop = total if call.count is None else min(total, start + call.count)
     data = _data(call, "bytes", start, total)
     data["encoding"] = "hex"
-    room = (bytes_max - _size(_finish(dict(data), call, [""], stop=total, total=total + 1))) // 2
+    room = (bytes_max - _size(_finish(dict(data), call, [""], stop=total, total=total + 1, covered=total))) // 2
     if call.count is not None and stop - start > room:
         raise SliceNeeded(ItemRange(start, stop), room, total)
     stop = min(stop, start + room)
@@ -79,7 +79,7 @@ def read_bytes(source: Source, call: ReadCall, *, bytes_max: int) -> dict[str, A
 
 def _read_text(view: View, call: ReadCall, start: int, stop: int, total: int, *, bytes_max: int) -> dict[str, Any]:
     data = _data(call, "chars", start, total)
-    room = bytes_max - _size(_finish(dict(data), call, [""], stop=total, total=total + 1)) - 2
+    room = bytes_max - _size(_finish(dict(data), call, [""], stop=total, total=total + 1, covered=total)) - 2
     text = view.text(start, min(stop, start + room))
     piece = cut_to_bytes(text, room)
     if call.count is not None and len(piece) < stop - start:

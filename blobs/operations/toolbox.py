@@ -12,7 +12,7 @@ from blobs.operations.coding import run_python, run_sql
 from blobs.operations.columnar_copies import ColumnarCopies
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
-from blobs.operations.workshop import TaskFailure, Workshop, explain
+from blobs.operations.workshop import Done, TaskFailure, Workshop, explain
 
 
 class Toolbox:
@@ -49,11 +49,14 @@ class Toolbox:
 
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
         arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
-        done = self.workshop.view(
-            tenant, target.reference.digest, target.profile.reader, arguments, wall_ms=self.limits.call_ms_max
-        )
-        if "data" in done.value:
-            return ToolAnswer.done(data=done.value["data"])
+        digest, reader = target.reference.digest, target.profile.reader
+        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=self.limits.call_ms_max) as done:
+            if "data" in done.value:
+                return ToolAnswer.done(data=done.value["data"])
+            return self._slice(tenant, call, target, done)
+
+    def _slice(self, tenant: str, call: ReadCall, target: Target, done: Done) -> ToolAnswer:
+        """The answer to a call whose `count` does not fit: a blob of those items, or the source where they are all."""
         unit = call.unit if call.unit != "items" else target.profile.unit or "items"
         count, fits, total = done.value["count"], done.value["fits"], done.value["total"]
         advice = f"Ask for count {fits} at most to read them here" if fits else "Leave count out to read it in pieces"
@@ -71,10 +74,9 @@ class Toolbox:
             "bytes_max": self.limits.inline_bytes_max,
             "wall_ms": max(500, self.limits.call_ms_max - 1500),
         }
-        done = self.workshop.view(
-            tenant, target.reference.digest, target.profile.reader, arguments, wall_ms=self.limits.call_ms_max
-        )
-        data = done.value["data"]
+        digest, reader = target.reference.digest, target.profile.reader
+        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=self.limits.call_ms_max) as done:
+            data = done.value["data"]
         message = None
         if not data["found"] and data["complete"]:
             searched = data["searched"]

@@ -143,7 +143,9 @@ def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, regist
         view = view.part(arguments["part"])
     table = view.table()
     if table is None:
-        raise ToolInputError("this blob has no rows that SQL could query.", code="no_table")
+        raise ToolInputError(
+            "The blob has no rows that SQL could query.", hint='Use language "python".', code="no_table"
+        )
     columns = write_parquet(table, reply)
     return {"columns": [f"{column.name} {column.type}" for column in columns]}
 

@@ -4,9 +4,9 @@ import io
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from tempfile import SpooledTemporaryFile
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputError
@@ -22,15 +22,30 @@ from blobs.storage.catalog import Catalog
 LIGHT_BYTES_MAX = 1 * MIB
 """Up to this size light formats are read in the server's process: a cell costs more than the work."""
 
+MEMORY_BYTES_MAX = 1 * MIB
+"""Of the bytes that a task answers: what is longer goes through a file in the scratch folder."""
+
 _log = logging.getLogger("blobs.operations")
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a view task answered: its value, and the file with the bytes that belong to it, at its beginning."""
+    """What a task answered: its value, what it printed, and a file with the bytes that belong to it, at its beginning.
+
+    A context manager: the file is gone at its end.
+    """
 
     value: Any
     payload: BinaryIO
+    printed: str = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.payload.close()
 
 
 class TaskFailure(BlobsError):  # noqa: N818  # it is told, never raised to a caller
@@ -54,7 +69,7 @@ class Workshop:
         limits: Limits,
         *,
         readers_dir: str | None,
-        scratch: Path | None,
+        scratch: str | None,
     ) -> None:
         self.store = store
         self.catalog = catalog
@@ -101,18 +116,22 @@ class Workshop:
         *,
         wall_ms: int,
         result_bytes: int,
-    ) -> tuple[Outcome, BinaryIO]:
-        """Run any task in a cell; the outcome, and the payload as a file at its beginning."""
-        payload = TemporaryFile(dir=self._scratch)  # noqa: SIM115  # handed to the caller, gone when dropped
+    ) -> Done:
+        """Run any task in a cell. Raises what the task raised for its caller, and `TaskFailure` for no answer."""
         limits = CellLimits(
             wall_ms=wall_ms,
             memory_bytes=self.limits.cell_memory_bytes_max,
             result_bytes=result_bytes,
             printed_bytes=self.limits.printed_bytes_max,
         )
-        outcome = self._runner.run(Job(name, arguments, files, limits), payload_to=payload)
-        payload.seek(0)
-        return outcome, payload
+        payload = cast("BinaryIO", SpooledTemporaryFile(MEMORY_BYTES_MAX, dir=self._scratch))  # noqa: SIM115  # `Done` closes it
+        try:
+            outcome = self._runner.run(Job(name, arguments, files, limits), payload_to=payload)
+            payload.seek(0)
+            return Done(answer_of(outcome), payload, outcome.printed)
+        except BaseException:
+            payload.close()
+            raise
 
     def _is_light(self, reader: str) -> bool:
         return any(each.name == reader and each.is_light and each.is_built_in for each in self.registry.plug_ins())
@@ -125,14 +144,8 @@ class Workshop:
 
     def _in_cell(self, blob: StoredBlob, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
         arguments = {**arguments, "readers_dir": self.readers_dir}
-        outcome, payload = self.task(
-            "view",
-            arguments,
-            (CellFile("blob", blob.path()),),
-            wall_ms=wall_ms,
-            result_bytes=self.limits.blob_bytes_max,
-        )
-        return Done(answer_of(outcome), payload)
+        files = (CellFile("blob", blob.path()),)
+        return self.task("view", arguments, files, wall_ms=wall_ms, result_bytes=self.limits.blob_bytes_max)
 
 
 def answer_of(outcome: Outcome) -> Any:

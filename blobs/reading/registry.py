@@ -6,7 +6,7 @@ into a readers folder works too. A broken plug-in is set aside with its cause an
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -88,19 +88,26 @@ class Registry:
             next((each for each in in_use if media_type in each.aliases), None),
         )
 
-    def choose(self, sample: Sample) -> list[Choice]:
+    def choose(
+        self, sample: Sample, *, avoid: Collection[str] = (), tell: Callable[[str], None] = lambda _: None
+    ) -> list[Choice]:
         """The readers that may read these bytes, the one to try first at the front.
 
         The reader of a declared type comes first if it accepts the bytes, unless another one finds a signature in
         them; the rest follow by confidence, equals in registration order. Text (if the bytes can be text) and binary
         close the list, so that a blob always opens. A declared type that no reader knows goes by its family (`+json`,
         `text/*`) and is kept where nothing in the bytes speaks against it; `application/octet-stream` declares
-        nothing. A `sniff` that raises counts as no.
+        nothing. A `sniff` that raises counts as no. Readers named in `avoid` are not asked at all; `tell` is given a line
+        before each one is, so that whoever watches knows which does not come back.
         """
         declared = sample.declared_type if sample.declared_type != BINARY else None
         if sample.size == 0:
             return self._choose_for_nothing(declared)
-        sniffed = [(each, self._sniff(each, sample)) for each in self._in_use()]
+        sniffed = []
+        for each in self._in_use():
+            if each.name not in avoid:
+                tell(f"reader {each.name}")
+                sniffed.append((each, self._sniff(each, sample)))
         accepted = [_choice(each, confidence) for each, confidence in sniffed if confidence.level > 0]
         known = self.by_type(declared) if declared else None
         family = self._family(declared) if declared and known is None else None
