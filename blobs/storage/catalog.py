@@ -1,5 +1,6 @@
 """What the book of records promises, and the records. The catalog alone decides what exists."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,6 +81,11 @@ class Change:
     names: tuple[NameRecord, ...] = ()
     service: str | None = None
     tools: str | None = None
+
+
+def named_blobs(names: Iterable[NameRecord], turns: Iterable[TurnRecord]) -> list[Digest]:
+    """The blobs that must be recorded before these names and turns can be, in the order in which they are missed."""
+    return [each.digest for each in names] + [each.record.digest for each in turns if each.record is not None]
 
 
 class Catalog(Protocol):

@@ -12,7 +12,7 @@ from typing import Any, Self
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
 from blobs.storage import refusals
-from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord
+from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -148,7 +148,7 @@ class MemoryCatalog:
         with self._lock:
             if (tenant, conversation) in self._conversations:
                 raise refusals.conversation_exists(conversation)
-            self._require_blobs(tenant, *_named(names, turns))
+            self._require_blobs(tenant, *named_blobs(names, turns))
             state = _Conversation(
                 1,
                 service,
@@ -202,7 +202,7 @@ class MemoryCatalog:
                 raise refusals.no_conversation(conversation)
             if state.version != expected_version:
                 raise refusals.version_moved(conversation, expected=expected_version, found=state.version)
-            self._require_blobs(tenant, *_named(change.names, () if change.turn is None else (change.turn,)))
+            self._require_blobs(tenant, *named_blobs(change.names, () if change.turn is None else (change.turn,)))
             changed = _changed(state, change)
             self._conversations[tenant, conversation] = changed
             return changed.version
@@ -225,10 +225,6 @@ def _require_recordable(*values: Any) -> None:
             _require_recordable(*value)
         elif (isinstance(value, str) and _SURROGATES.search(value)) or (isinstance(value, int) and value >= 2**63):
             raise refusals.unrecordable()
-
-
-def _named(names: tuple[NameRecord, ...], turns: tuple[TurnRecord, ...]) -> list[Digest]:
-    return [each.digest for each in names] + [each.record.digest for each in turns if each.record is not None]
 
 
 def _record(conversation: str, state: _Conversation) -> ConversationRecord:

@@ -7,7 +7,7 @@ from typing import Any
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
-from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord
+from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
 from blobs.storage.sqlite_schema import migrate
 from blobs.storage.sqlite_session import Execute, Row, SqliteSession
 
@@ -100,6 +100,7 @@ class SqliteCatalog:
             )
             if added.rowcount == 0:
                 raise refusals.conversation_exists(conversation)
+            _require_blobs(execute, tenant, named_blobs(names, turns))
             _add_names(execute, tenant, conversation, names)
             _add_turns(execute, tenant, conversation, turns)
             row = execute(f"{_CONVERSATION} and id = ?", (tenant, conversation)).fetchone()
@@ -148,12 +149,14 @@ class SqliteCatalog:
                 raise refusals.no_conversation(conversation)
             if found[0] != expected_version:
                 raise refusals.version_moved(conversation, expected=expected_version, found=found[0])
+            turns = () if change.turn is None else (change.turn,)
+            _require_blobs(execute, tenant, named_blobs(change.names, turns))
             if change.drop_turns_from is not None:
                 _drop_turns(execute, tenant, conversation, change.drop_turns_from)
-            if change.turn is not None:
-                if execute(f"{_TURN} and number = ?", (*place, change.turn.number)).fetchone():
-                    raise refusals.turn_exists(change.turn.number)
-                _add_turns(execute, tenant, conversation, [change.turn])
+            for each in turns:
+                if execute(f"{_TURN} and number = ?", (*place, each.number)).fetchone():
+                    raise refusals.turn_exists(each.number)
+            _add_turns(execute, tenant, conversation, turns)
             _add_names(execute, tenant, conversation, change.names)
             execute(
                 "update conversations set version = version + 1, service = coalesce(?, service),"
@@ -176,7 +179,6 @@ def _require_blobs(execute: Execute, tenant: str, digests: Iterable[Digest]) -> 
 
 def _add_names(execute: Execute, tenant: str, conversation: str, names: Iterable[NameRecord]) -> None:
     for each in names:
-        _require_blobs(execute, tenant, [each.digest])
         execute(
             "insert or replace into names values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -198,7 +200,6 @@ def _add_turns(execute: Execute, tenant: str, conversation: str, turns: Iterable
     for each in turns:
         record: tuple[Any, ...] = (None, None, None)
         if each.record is not None:
-            _require_blobs(execute, tenant, [each.record.digest])
             record = (each.record.digest.to_bytes(), each.record.size, each.record.type)
         execute(
             "insert or replace into turns values (?, ?, ?, ?, ?, ?, ?, ?)",
