@@ -8,6 +8,7 @@ from blobs.reading.tokens import count_tokens
 
 _HEAD_SHARE = 0.6
 _ROUNDS_MAX = 8
+_COUNTED_CHARS_PER_TOKEN = 8  # more only in long runs of white space or of one character
 _LEVELS_PER_DOUBLING = 4
 _LEVEL_MIN = -8
 _SHORTEST_STRING_BYTES = 16
@@ -21,8 +22,9 @@ def clip(text: str, tokens_max: int) -> str:
     """
     if len(text) * 4 <= tokens_max:
         return text  # a token has at least one byte, and a character at most four
-    longest = _fitting(text, tokens_max, is_tail=False)
-    if longest == len(text):
+    if len(text) <= tokens_max * _COUNTED_CHARS_PER_TOKEN and count_tokens(text) <= tokens_max:
+        return text
+    if _fitting(text, tokens_max, is_tail=False) == len(text):
         return text
     room = tokens_max - count_tokens(mark(len(text)) + "…") - 2  # two, for the seams
     head = _fitting(text, int(room * _HEAD_SHARE), is_tail=False)
@@ -52,7 +54,7 @@ def _fitting(text: str, tokens_max: int, *, is_tail: bool) -> int:
             fits = length
             if length == len(text) or tokens >= tokens_max * 0.97:
                 break
-            guess = int(length * tokens_max / max(tokens, 1) * 0.995) + 1
+            guess = min(int(length * tokens_max / max(tokens, 1) * 0.995) + 1, len(text))
         else:
             too_many = length
             guess = int(length * tokens_max / tokens * 0.985)

@@ -14,7 +14,11 @@ PNG, PDF = "image/png", "application/pdf"
     ("service", "media_type", "block"),
     [
         ("anthropic", PNG, {"type": "image", "source": {"type": "base64", "media_type": PNG, "data": "AP8="}}),
-        ("anthropic-standard", PDF, {"type": "document", "source": {"type": "base64", "media_type": PDF, "data": "AP8="}}),
+        (
+            "anthropic-standard",
+            PDF,
+            {"type": "document", "source": {"type": "base64", "media_type": PDF, "data": "AP8="}},
+        ),
         ("openai", PNG, {"type": "input_image", "image_url": "data:image/png;base64,AP8="}),
         (
             "openai",
