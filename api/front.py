@@ -48,7 +48,7 @@ class Front:
         """The service for one tenant."""
         known = self._tenants.get(name)
         if known is None:
-            known = self._tenants[name] = self.blobs.tenant(name)
+            known = self._tenants[name] = Blobs(self.blobs.service, tenant=name, is_exact=True)
         return known
 
     def unready(self) -> str:

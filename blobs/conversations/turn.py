@@ -13,6 +13,7 @@ from blobs.domain import exact_json
 from blobs.domain.errors import CallerError
 from blobs.domain.handle import parse_blob_name
 from blobs.domain.services import accepts
+from blobs.operations.opening import FALLBACKS
 
 KINDS = ("result", "tool_result", "mcp_result", "error", "denied", "reference", "arguments")
 """What a call of a turn brings, under the key of the same name; `arguments` are a call that the service runs itself."""
@@ -98,8 +99,10 @@ class TurnDraft:
         record = self.names.find(number)
         if self._service is None or record is None:
             return False
-        facts = next((each.profile.facts for each in placed if each.reference.digest == record.digest), None)
-        return facts is not None and accepts(self._service, record.type, record.size, facts) is None
+        profile = next((each.profile for each in placed if each.reference.digest == record.digest), None)
+        if profile is None or profile.reader in FALLBACKS:
+            return False  # bytes that only look like their format would fail at the service
+        return accepts(self._service, record.type, record.size, profile.facts) is None
 
     def _collect_handles(self, content: Any) -> None:
         if isinstance(content, dict):

@@ -111,6 +111,30 @@ def text(value: Any) -> str:
     return dumps(value).decode()
 
 
+def plain(value: Any) -> Any:
+    """The value for those who write it with Python's own `json`: a `Number` as an int or float that is equal to it.
+
+    Where there is none (more digits than a float holds, NaN), its text as a string: digits are never lost.
+    """
+    if isinstance(value, Number):
+        return _plain_number(value)
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return value
+
+
+def _plain_number(number: Number) -> int | float | str:
+    if isinstance(number, _Nonfinite):
+        return number.text
+    if not set(number.text) & set(".eE"):
+        return int(number.text) if len(number.text) < 4000 else number.text
+    as_float = float(number.text)
+    is_same = abs(as_float) < float("inf") and Decimal(repr(as_float)) == Decimal(number.text)
+    return as_float if is_same else number.text
+
+
 def not_json(path: str, value: Any) -> CallerError:
     """The error for a value that JSON has no form for, at its place."""
     return CallerError(

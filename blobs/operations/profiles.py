@@ -100,8 +100,9 @@ class Profiles:
         except BlobsError:
             return  # the handle has said what is not known; a later call tries again
 
-    def _is_ours(self, name: str | None) -> bool:
-        return any(each.name == name and each.is_built_in for each in self._workshop.registry.plug_ins())
+    def _is_ours(self, name: str) -> bool:
+        plug_in = self._workshop.registry.by_name(name)
+        return plug_in is not None and plug_in.is_built_in
 
     def _all_but_fallbacks(self) -> list[str]:
         return [each.name for each in self._workshop.registry.plug_ins() if each.name not in FALLBACKS]

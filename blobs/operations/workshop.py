@@ -134,7 +134,8 @@ class Workshop:
             raise
 
     def _is_light(self, reader: str) -> bool:
-        return any(each.name == reader and each.is_light and each.is_built_in for each in self.registry.plug_ins())
+        plug_in = self.registry.by_name(reader)
+        return plug_in is not None and plug_in.is_light and plug_in.is_built_in
 
     def _here(self, blob: StoredBlob, arguments: Mapping[str, Any]) -> Done:
         payload = io.BytesIO()

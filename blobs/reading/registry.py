@@ -97,8 +97,8 @@ class Registry:
         them; the rest follow by confidence, equals in registration order. Text (if the bytes can be text) and binary
         close the list, so that a blob always opens. A declared type that no reader knows goes by its family (`+json`,
         `text/*`) and is kept where nothing in the bytes speaks against it; `application/octet-stream` declares
-        nothing. A `sniff` that raises counts as no. Readers named in `avoid` are not asked at all; `tell` is given a line
-        before each one is, so that whoever watches knows which does not come back.
+        nothing. A `sniff` that raises counts as no. Readers named in `avoid` are not asked at all; `tell` is given a
+        line before each other one is, so that whoever watches knows which does not come back.
         """
         declared = sample.declared_type if sample.declared_type != BINARY else None
         if sample.size == 0:

@@ -1,0 +1,38 @@
+"""Files that a caller names: what their names declare, and opening them."""
+
+import mimetypes
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from blobs.domain.errors import CallerError, NotFoundError
+from blobs.domain.media_type import BINARY, NDJSON, PARQUET
+
+_TYPES_BY_SUFFIX = {
+    ".parquet": PARQUET,
+    ".ndjson": NDJSON,
+    ".jsonl": NDJSON,
+    ".tsv": "text/tab-separated-values",
+    ".md": "text/markdown",
+    ".log": "text/plain",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+}
+"""Beside what `mimetypes` knows on every machine."""
+
+
+def declared_type(content: Any) -> str:
+    """The type that a file name declares; it decides only between kinds that the bytes allow."""
+    if not isinstance(content, str | Path):
+        return BINARY
+    path = Path(content)
+    return _TYPES_BY_SUFFIX.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or BINARY
+
+
+def open_file(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise CallerError(f"{path} cannot be read: {error.strerror}.") from None
