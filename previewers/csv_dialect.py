@@ -14,8 +14,13 @@ _ROWS_MAX = 1000
 _CONSISTENT = 0.9
 
 _TYPED = re.compile(
-    r"\s*(?:[-+]?[$€£]?\s?(?:\d{1,3}(?:[,.' ]\d{3})+|\d+)?(?:[.,]\d*)?(?:[eE][-+]?\d+)?\s?%?(?<=[\d.%])"
-    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)?|true|false|nan|[-+]?inf)\s*",
+    r"\s*(?:"
+    r"(?P<number>[-+]?[$€£]?\s?(?:\d{1,3}(?:[,.' ]\d{3})+|\d+)?(?:[.,]\d*)?(?:[eE][-+]?\d+)?\s?%?(?<=[\d.%])"
+    r"|nan|[-+]?inf)"
+    r"|(?P<date>\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?)"
+    r"|(?P<time>\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)?)"
+    r"|(?P<boolean>true|false)"
+    r")\s*",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -98,34 +103,45 @@ def _has_header(rows: list[Row]) -> bool:
         return all(cell and _NAME.fullmatch(cell) for cell in first)
     evidence = 0
     for place, name in enumerate(first):
-        cells = [row[place] for row in body if place < len(row) and row[place]]
-        is_typed = _are_typed(cells)
         if name is None or not name.strip():
             continue
-        if _TYPED.fullmatch(name):
-            is_year = _YEAR.fullmatch(name) is not None and not all(_YEAR.fullmatch(cell or "") for cell in cells)
+        cells = [cell for row in body if place < len(row) and (cell := row[place])]
+        named, usual = _kind(name), _usual_kind(cells)
+        if named != usual:
+            is_year = _YEAR.fullmatch(name) is not None
+            evidence += 1 if usual or is_year else -1
+        elif named is not None:
+            is_year = _YEAR.fullmatch(name) is not None and not all(_YEAR.fullmatch(cell) for cell in cells)
             evidence -= 0 if is_year else 1
-        elif is_typed:
-            evidence += 1
         elif len(cells) > 2 and name in cells:
             evidence -= 1
     return evidence >= 0
 
 
-def _are_typed(cells: list[str | None]) -> bool:
-    typed = sum(1 for cell in cells if cell and _TYPED.fullmatch(cell))
-    return bool(cells) and typed >= 0.8 * len(cells)
+def _kind(cell: str) -> str | None:
+    found = _TYPED.fullmatch(cell)
+    return found.lastgroup if found else None
+
+
+def _usual_kind(cells: list[str]) -> str | None:
+    """The kind of at least four in five cells; None where that is text, or no kind."""
+    kinds = [_kind(cell) for cell in cells]
+    usual = mode(kinds) if kinds else None
+    return usual if usual and kinds.count(usual) >= 0.8 * len(kinds) else None
 
 
 def _is_table(reading: _Reading, *, has_header: bool) -> bool:
     """The rows are a table and not prose, code, a log or a drawn table that happens to hold the delimiter."""
     rows, width = reading.rows, reading.width
-    needed = 1 if len(rows) < 10 else _CONSISTENT
-    if len(rows) < 2 or width < 2 or reading.consistency < needed or len(rows[0]) != width:
+    is_short = len(rows) < 20
+    if len(rows) < 2 or width < 2 or reading.consistency < (1 if is_short else _CONSISTENT):
+        return False
+    if len(rows[0]) < width:
         return False
     if _looks_drawn(rows) or _looks_written(rows) or _looks_like_code(rows):
         return False
-    is_typed = any(_are_typed([row[place] for row in rows[1:] if place < len(row)]) for place in range(width))
+    columns = ([cell for row in rows[1:] if place < len(row) and (cell := row[place])] for place in range(width))
+    is_typed = any(_usual_kind(cells) for cells in columns)
     is_named = has_header and all(cell is None or _NAME.fullmatch(cell) for cell in rows[0])
     if width == 2:
         return is_named or (is_typed and len(rows) > 2)

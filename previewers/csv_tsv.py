@@ -9,13 +9,15 @@ from blobs.reading.base_view import BaseView
 from blobs.reading.decoding import UTF8, detect, to_utf8
 from blobs.reading.reader import Column, Confidence, Sample, Table, View
 from blobs.reading.source import Source
-from previewers.csv_dialect import find_dialect
+from previewers.csv_dialect import Dialect, find_dialect
 from previewers.csv_records import Grammar, RecordIndex
 from previewers.json_sniff import are_lines, is_document, utf8_head
 from previewers.text_index import TextIndex
 
 TSV = "text/tab-separated-values"
 _HEAD_BYTES = 64 * 1024
+_HEAD_BYTES_MAX = 16 * 1024 * 1024
+_HEAD_LINES = 20
 _OPEN_LINES_MAX = 50
 
 
@@ -33,9 +35,7 @@ class CsvView(BaseView):
         self._data = to_utf8(source, found) if self._is_copied else source
         self._encoding = UTF8 if self._is_copied else found
         self._start = 0 if self._is_copied else len(found.mark)
-        head = self._data.read(self._start, self._start + _HEAD_BYTES)
-        is_whole = self._start + len(head) >= self._data.size
-        dialect = find_dialect(head, is_whole=is_whole, encoding=self._encoding)
+        dialect = self._dialect()
         self.has_header = dialect.has_header
         self.grammar, self._records = self._indexed(dialect.grammar)
         self.count = max(0, self._records.count - self.has_header)
@@ -60,13 +60,17 @@ class CsvView(BaseView):
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The header and the file's own bytes of these rows; all rows are the file itself.
 
-        A part of a file that is not UTF-8 is given in UTF-8.
+        A part of a file without a header is led by the names that its columns were given, a part of one that is not
+        UTF-8 is given in UTF-8.
         """
         if span.start == 0 and span.stop >= (self.count or 0):
             return self.source.read(0, self.source.size), self.type
         start = self._records.place(span.start + self.has_header)
         stop = self._records.place(span.stop + self.has_header)
-        header = self._data.read(self._start, self._records.place(1)) if self.has_header else b""
+        if self.has_header:
+            header = self._data.read(self._start, self._records.place(1))
+        else:
+            header = self.grammar.delimiter.join(each.name for each in self.columns or ()).encode() + b"\n"
         return header + self._data.read(start, stop), self.type
 
     def table(self) -> Table | None:
@@ -89,6 +93,16 @@ class CsvView(BaseView):
     @cached_property
     def _text(self) -> TextIndex:
         return TextIndex(self._data, self._encoding)
+
+    def _dialect(self) -> Dialect:
+        """The dialect by a head that holds several lines, however long they are."""
+        size_bytes = _HEAD_BYTES
+        while True:
+            head = self._data.read(self._start, self._start + size_bytes)
+            is_whole = self._start + len(head) >= self._data.size
+            if is_whole or size_bytes >= _HEAD_BYTES_MAX or head.count(b"\n") + head.count(b"\r") >= _HEAD_LINES:
+                return find_dialect(head, is_whole=is_whole, encoding=self._encoding)
+            size_bytes *= 4
 
     def _indexed(self, grammar: Grammar) -> tuple[Grammar, RecordIndex]:
         index = RecordIndex(self._data, self._start, grammar)

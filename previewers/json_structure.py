@@ -30,7 +30,7 @@ _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _TOKEN = re.compile(_STRING + rb"|[\[\]{},]", re.DOTALL)
 _KEY = re.compile(rb"[\s,{]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _COMMENT = re.compile(rb"(" + _STRING + rb")|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING_COMMA = re.compile(rb"(" + _STRING + rb")|,(?=\s*[\]}])", re.DOTALL)
+_TRAILING_COMMA = re.compile(rb"(" + _STRING + rb"|[\[{,:]\s*,)|,(?=\s*[\]}])", re.DOTALL)
 _NONFINITE = re.compile(rb"(?:" + _STRING + rb")|(NaN|-?Infinity)", re.DOTALL)
 _MISFITS = re.compile("[\udc80-\udcff]")
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
@@ -146,7 +146,7 @@ def outline(text: memoryview) -> Outline:
     except _FAULTS:
         return _outline_tolerantly(text)
     if not opening or not is_valid(text):
-        raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+        raise _broken()
     start = next(_NOT_BLANK.finditer(text)).start()
     stop = start + len(bytes(text[start:]).rstrip())
     problem = "" if is_strict(text) else _problem(text)
@@ -166,6 +166,10 @@ def repeated_keys(text: JsonBytes) -> int:
     except (ValueError, RecursionError):
         return 0
     return repeated
+
+
+def _broken() -> UnreadableError:
+    return UnreadableError("It is not valid JSON.", hint="Read it as lines.")
 
 
 def _of_array(text: memoryview, raws: list[msgspec.Raw]) -> Outline:
@@ -203,7 +207,11 @@ def _with_last_values(text: memoryview, members: list[tuple[int, int, int]]) -> 
     for begin, start, stop in members:
         found = _KEY.match(text, begin)
         assert found is not None  # `_members` found it there
-        places[exact_json.loads(found.group(1))] = (begin, start, stop)
+        try:
+            key = exact_json.loads(found.group(1))
+        except ValueError:
+            raise _broken() from None
+        places[key] = (begin, start, stop)
     begins, starts, stops = (array("q", column) for column in zip(*places.values(), strict=True)) if places else (
         array("q"), array("q"), array("q"),
     )  # fmt: skip
@@ -224,7 +232,7 @@ def _outline_tolerantly(text: memoryview) -> Outline:
         try:
             exact_json.loads(text[start:stop])
         except ValueError:
-            raise UnreadableError("It is not valid JSON.", hint="Read it as lines.") from None
+            raise _broken() from None
     problem = _problem(text)
     return Outline(found.kind, found.starts, found.stops, found.begins, found.keys, found.repeated, problem)
 
@@ -251,7 +259,7 @@ def _entries(text: memoryview) -> Iterator[tuple[int, int]]:
             yield at, token.start()
             at = token.end()
             count += 1
-    raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+    raise _broken()
 
 
 def _members(text: memoryview) -> Iterator[tuple[int, int, int]]:
@@ -259,7 +267,7 @@ def _members(text: memoryview) -> Iterator[tuple[int, int, int]]:
     for start, stop in _entries(text):
         found = _KEY.match(text, start, stop)
         if found is None:
-            raise UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+            raise _broken()
         yield found.start(1), *_trimmed(text, found.end(), stop)
 
 

@@ -4,12 +4,11 @@ import re
 
 # ECMA-48: control sequences, the strings OSC DCS SOS PM APC (ended by ST or, for OSC, by BEL), and two-byte escapes.
 _ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?:[@-~]|\Z)"
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
-_OVERSTRUCK = re.compile(r"[^\x08]\x08(?=.)", re.DOTALL)
 _STEERING = re.compile("[\x07\x08\x0e\x0f\x7f]")
 _ANY = re.compile("[\x07\x08\x0e\x0f\x1b\x7f\x90\x98\x9b\x9d-\x9f]")
 
@@ -22,9 +21,22 @@ def without_escapes(text: str) -> str:
     if not _ANY.search(text):
         return text
     text = _ESCAPES.sub("", text)
-    while "\x08" in text:
-        struck = _OVERSTRUCK.sub("", text)
-        if struck == text:
-            break
-        text = struck
+    if "\x08" in text:
+        text = _struck_over(text)
     return _STEERING.sub("", text)
+
+
+def _struck_over(text: str) -> str:
+    """The text with each backspace obeyed: what follows is written over, an underscore only underlines."""
+    shown: list[str] = []
+    at = 0
+    for character in text:
+        if character == "\x08":
+            at = max(0, at - 1)
+            continue
+        if at < len(shown):
+            shown[at] = shown[at] if character == "_" else character
+        else:
+            shown.append(character)
+        at += 1
+    return "".join(shown)

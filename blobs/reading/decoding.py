@@ -147,10 +147,10 @@ def to_utf8(source: Source, encoding: Encoding) -> Source:
 
 def _by_mark(head: bytes) -> Encoding | None:
     for mark, codec in _MARKS:
-        if head.startswith(mark):
-            found = Encoding(codec, mark)
-            if codec != "utf-32-le" or _is_readable(head[4:], found):
-                return found
+        # The mark of UTF-32 is also that of UTF-16 with a zero after it; as UTF-32 that would not decode.
+        is_other = codec == "utf-32-le" and "\ufffd" in head[: len(head) // 4 * 4].decode(codec, "replace")
+        if head.startswith(mark) and not is_other:
+            return Encoding(codec, mark)
     return None
 
 
@@ -170,7 +170,7 @@ def _wide_without_mark(head: bytes) -> Encoding | None:
         zeros = [head[place::width].count(0) for place in range(width)]
         high = zeros[-1] if codec.endswith("le") else zeros[0]
         low = zeros[0] if codec.endswith("le") else zeros[-1]
-        if low or high * 8 < len(head) // width:
+        if low * 4 > high or high * 8 < len(head) // width:
             continue
         whole = head[: len(head) - len(head) % width]
         text = codecs.getincrementaldecoder(codec)("replace").decode(whole)
