@@ -71,10 +71,12 @@ def build(settings: Settings) -> Service:
     content, catalog = _stores(folder, in_memory=temporary is not None)
     limits = settings.limits
     copies, scratch = folder / "copies", folder / "scratch"
-    scratch.mkdir(mode=0o700, exist_ok=True)
+    _make(scratch)
     store = BlobStore(content, catalog, limits=limits, copies_folder=copies)
-    runner = _runner(settings)
-    workshop = Workshop(store, catalog, runner, limits, readers_dir=settings.readers_dir, scratch=str(scratch))
+    # Cells work in a folder of their own, where a relative path would mean another place.
+    readers_dir = str(Path(settings.readers_dir).absolute()) if settings.readers_dir else None
+    runner = _runner(limits, readers_dir)
+    workshop = Workshop(store, catalog, runner, limits, readers_dir=readers_dir, scratch=str(scratch))
     toolbox = Toolbox(workshop, Profiles(workshop))
     return Service(settings, store, catalog, runner, workshop, toolbox, temporary)
 
@@ -87,15 +89,19 @@ def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:
     from blobs.storage.local import LocalContentStore
     from blobs.storage.sqlite import SqliteCatalog
 
+    _make(folder)
+    return LocalContentStore(folder), SqliteCatalog(folder / CATALOG_FILE)
+
+
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The store folder {folder} cannot be made: {error.strerror}.") from None
-    return LocalContentStore(folder), SqliteCatalog(folder / CATALOG_FILE)
 
 
-def _runner(settings: Settings) -> Runner:
+def _runner(limits: Limits, readers_dir: str | None) -> Runner:
     from blobs.running.tiers import open_pool
 
-    folders = [Path(settings.readers_dir).absolute()] if settings.readers_dir else []
-    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, visible=folders, cells_max=settings.limits.cells_max)
+    folders = [Path(readers_dir)] if readers_dir else []
+    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, visible=folders, cells_max=limits.cells_max)

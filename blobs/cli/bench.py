@@ -28,7 +28,7 @@ from blobs.domain.errors import BlobsError, CallerError, NotFoundError, Unreadab
 from blobs.domain.media_type import BINARY
 from blobs.domain.reference import Reference
 from blobs.settings import Settings
-from blobs.wiring import has_store
+from blobs.wiring import build, has_store
 
 MEMORY_BYTES_MAX = 32 * 1024 * 1024
 """Larger files without a store go through a temporary folder instead of memory."""
@@ -92,7 +92,7 @@ def opened(
             chosen = settings
         else:
             chosen = replace(settings, store=_scratch(targets, stack))
-        yield stack.enter_context(Blobs.open(chosen)), targets
+        yield stack.enter_context(Blobs(build(chosen), is_exact=True)), targets
 
 
 def _store_of(targets: Sequence[Target], settings: Settings) -> Settings:

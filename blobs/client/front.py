@@ -161,8 +161,10 @@ class Blobs:
         return in_dialect(tool_definitions(python=self._python(), limits=self.service.limits), dialect)
 
     def _python(self) -> str | None:
-        libraries = self.service.runner.describe().get("libraries") or {}
-        return ", ".join(f"{name} {version}" for name, version in libraries.items())
+        found = self.service.runner.describe()
+        if not found["runs_untrusted"]:
+            return None
+        return ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
 
     @staticmethod
     def check_tools(tools: Sequence[Mapping[str, Any]], *, reserved: Sequence[str] = ()) -> list[str]:
