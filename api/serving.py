@@ -62,10 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
 def serve(settings: Settings) -> int:
     """Answer until SIGTERM or SIGINT; running calls end before it returns 0.
 
-    Prints the address once it listens. Raises `SettingsError` where it may not or cannot listen there.
+    Prints the address once it listens. Raises `SettingsError` where it may not or cannot listen there, `StoreError`
+    where the store cannot be opened.
     """
     import uvicorn
 
+    from blobs.client import Blobs
+
+    Blobs.open(settings).close()  # every worker opens it for itself; what is wrong with it is said here, once
     listener = _listen(settings)
     address = listener.getsockname()
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -108,27 +112,21 @@ def tune_malloc() -> None:
     except (OSError, AttributeError):
         return
     mallopt(_M_MMAP_THRESHOLD, 64 * MIB)
-    mallopt(_LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {
-        name: {"handlers": ["errors"], "level": "WARNING", "propagate": False} for name in ("blobs", "uvicorn")
-    },
-}
-"""Faults go to the error stream; requests are not logged, because a proxy does that better."""
-
-_M_TRIM_THRESHOLD, 256 * MIB)
+    mallopt(_M_TRIM_THRESHOLD, 256 * MIB)
 
 
 def _one(config: Any, listener: socket.socket) -> int:
     import uvicorn
 
     server = uvicorn.Server(config)
-    # The server takes signals while it runs and raises them again afterwards: they have done their work by then.
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    # The server takes signals only while it runs, and raises them again afterwards, when they would end the process
+    # as killed.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, end)
     server.run(sockets=[listener])
     return 0 if server.started else 1
 
