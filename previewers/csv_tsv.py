@@ -30,6 +30,7 @@ class CsvView(BaseView):
         super().__init__()
         self.source = source
         found = detect(source)
+        self.text_encoding = found.codec
         # Delimiters are looked for in bytes, so everything but UTF-8 is read from a copy in UTF-8.
         self._is_copied = not found.is_utf8
         self._data = to_utf8(source, found) if self._is_copied else source

@@ -10,7 +10,7 @@ from blobs.domain.errors import ToolInputError, UnreadableError
 from blobs.domain.media_type import JSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import UTF8
+from blobs.reading.decoding import UTF8, detect
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
 from previewers.json_shape import shape_of
@@ -195,6 +195,7 @@ class _Document(JsonView):
         data, found = outline_document(text)
         super().__init__(data, found)
         self._source = source
+        self.text_encoding = detect(source).codec
         self.notes.extend(notes)
         if found.problem:
             self.notes.append(found.problem)

@@ -35,6 +35,7 @@ class NdjsonView(BaseView):
         super().__init__()
         self.source = source
         encoding = detect(source)
+        self.text_encoding = encoding.codec
         if encoding.is_utf8 and not encoding.misfits:
             self._data, self._encoding = source, encoding
         else:
@@ -67,6 +68,14 @@ class NdjsonView(BaseView):
     def text(self, start: int, stop: int) -> str:
         """The file's own characters, bad and blank lines included."""
         return self._text.text(start, stop)
+
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """The lines that are not valid JSON, by their number in the file."""
+        bad = set(self._bad)
+        if bad:
+            for number, (at, line) in enumerate(_lines(self._data, len(self._encoding.mark)), 1):
+                if at in bad:
+                    yield number, line.decode("utf-8", "replace").rstrip("\r\n")
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The file's own lines from the first row of the range to its last; bad lines between them stay.

@@ -25,6 +25,7 @@ class TextView(BaseView):
         super().__init__()
         self.source = source
         self.encoding = detect(source)
+        self.text_encoding = self.encoding.codec
         self.index = TextIndex(source, self.encoding)
         self.count = self.index.lines
         self.notes.extend(self.encoding.notes)

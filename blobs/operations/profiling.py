@@ -60,10 +60,8 @@ def _cost(opened: Opened, source: Source, facts: dict[str, Any], seed: bytes) ->
     view = opened.view
     if opened.type.startswith("image/") and "width" in facts:
         return image_cost(int(facts["width"]), int(facts["height"]))
-    encoding = getattr(view, "encoding", None)
-    if encoding:
-        codec = getattr(encoding, "codec", encoding)
-        return text_cost(source.read, source.size, encoding=codec, seed=seed).tokens
+    if view.text_encoding is not None:
+        return text_cost(source.read, source.size, encoding=view.text_encoding, seed=seed).tokens
     if view.unit is None:
         return undecoded_cost(source.size)
     count = view.count or 0

@@ -78,6 +78,10 @@ def search(view: View, call: SearchCall, *, bytes_max: int, wall_ms: int, source
             matches.append(shown)
     if resume is None and not hunt.is_done:
         resume = hunt.position
+    if resume is None and names is None:
+        strays = [*_matching_strays(view, engine)]
+        found += len(strays)
+        matches += [each for each in strays if (room := room - len(exact_json.dumps(each)) - 1) > 0]
     whole = hunt.is_done and start == 0 and names is None
     data: dict[str, Any] = {
         "blob": call.blob,
@@ -145,6 +149,18 @@ def _shown(
         shown["before"] = list(before)
         shown["after"] = list(_texts(view, ItemRange(index + 1, min(view.count or 0, index + 1 + call.context))))
     return shown
+
+
+def _matching_strays(view: View, engine: _Engine) -> Iterator[dict[str, Any]]:
+    """Matches in what is no item, told by line: they can be read with unit lines."""
+    for number, text in view.strays():
+        match = engine.search(text)
+        if match is not None:
+            yield {
+                "line": number,
+                "text": around(text, *match.span(), TEXT_CHARS_MAX),
+                "note": "a line that is no item",
+            }
 
 
 def _texts(view: View, span: ItemRange) -> Iterator[str]:

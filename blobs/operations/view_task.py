@@ -180,7 +180,7 @@ def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Re
 
 
 def _as_lines(source: Source, view: View, call: ReadCall | SearchCall, registry: Registry) -> View:
-    if call.part is not None or call.path is not None or getattr(view, "encoding", None) is None:
+    if call.part is not None or call.path is not None or view.text_encoding is None:
         raise ToolInputError(
             f"unit: {call.blob} has no lines{' at that place' if call.part or call.path else ''}.",
             hint=f'Use unit "items"{"" if view.unit is None else f" (its {view.unit})"} or "chars".',

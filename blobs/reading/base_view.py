@@ -23,6 +23,8 @@ class BaseView:
     unit: str | None = None
     count: int | None = None
     columns: list[Column] | None = None
+    text_encoding: str | None = None
+    """The codec of the source where its bytes are text: then its cost is that of the text, and it can be read in lines."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -114,6 +116,10 @@ class BaseView:
                     yield column.name, self.render(cell)
         else:
             yield None, self.render(item)
+
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """What of the blob is in no item, such as lines that are broken: number (from 1) and text of each line."""
+        return iter(())
 
     # Pieces and tables
 
