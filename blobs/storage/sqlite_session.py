@@ -60,6 +60,7 @@ class SqliteSession:
 
     def read(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of one query, over the newest committed state."""
+        self._require_open()
         with self._sqlite_errors():
             try:
                 connection = self._idle.pop()
@@ -96,6 +97,10 @@ class SqliteSession:
             os.close(self._queue)
             self._queue = -1
 
+    def _require_open(self) -> None:
+        if self._writer is None:
+            raise StoreError(f"The catalog {self._path} is closed.", hint="Open it again.")
+
     def _connect(self) -> Any:
         with self._sqlite_errors():
             connection = self._engine.connect(
@@ -111,8 +116,7 @@ class SqliteSession:
 
     def _run_writes(self, jobs: list[Callable[[Execute], Any]]) -> list[Any]:
         """One transaction for all jobs, a savepoint for each."""
-        if self._writer is None:
-            raise StoreError(f"The catalog {self._path} is closed.", hint="Open it again.")
+        self._require_open()
         with self._queued(), self._sqlite_errors():
             execute = self._writer.execute
             execute("begin immediate")

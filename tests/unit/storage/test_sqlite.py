@@ -131,11 +131,13 @@ def test_an_unusable_folder_is_a_store_error(tmp_path):
 
 
 def test_a_closed_catalog_says_so(path):
-    """A write after close is a store error."""
+    """A use after close is a store error."""
     catalog = SqliteCatalog(path)
     catalog.close()
     with pytest.raises(StoreError, match="closed"):
         catalog.add_blob("a", blob(RED))
+    with pytest.raises(StoreError, match="closed"):
+        catalog.find_blob("a", RED)
 
 
 def test_an_unsafe_sqlite_is_refused(path, monkeypatch):
