@@ -13,6 +13,7 @@ from blobs.domain.errors import CallerError, ConflictError, NotFoundError
 from blobs.domain.handle import Profile, blob_name, handle, parse_blob_name
 from blobs.domain.media_type import JSON
 from blobs.domain.reference import Reference
+from blobs.domain.services import service_profile
 from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord
 
 _TRIES = 20
@@ -90,8 +91,10 @@ class Conversation:
         The same request again gives the same bytes; another one replaces the turn if it is the last. Raises
         `ConflictError` for another request to an earlier turn.
         """
+        if service is not None:
+            service_profile(service)  # an unknown one is the caller's mistake, told before anything is stored
         digest = request_digest(request)
-        draft = prepared = None
+        prepared = None
         for _ in range(_TRIES):
             state = self.record()
             known = self._desk.catalog.find_turn(self._desk.tenant, self.id, number)
@@ -234,6 +237,8 @@ def open_conversation(
     Raises `ConflictError` where the id is taken, `CallerError` where the dump is none, and `NotFoundError` where a blob
     of it is not the tenant's.
     """
+    if service is not None:
+        service_profile(service)
     names, turns = _from_dump(desk, carry_on) if carry_on is not None else ((), ())
     conversation = Conversation(desk, identity or new_id())
     desk.catalog.create_conversation(

@@ -12,6 +12,7 @@ from blobs.conversations.whole import whole_block
 from blobs.domain import exact_json
 from blobs.domain.errors import CallerError
 from blobs.domain.handle import parse_blob_name
+from blobs.domain.reference import Reference
 from blobs.domain.services import accepts
 from blobs.operations.opening import FALLBACKS
 
@@ -139,6 +140,9 @@ def _block(name: str, desk: Desk, names: Names, service: str | None) -> dict[str
     if record is None or service is None:
         return None
     blob = desk.store.open(desk.tenant, record.digest)
+    facts = desk.offloader.placed(Reference(record.digest, record.size, record.type)).profile.facts
+    if accepts(service, record.type, record.size, facts) is not None:
+        return None  # shown under another service, which took it
     return whole_block(service, name, record.type, blob.read(0, blob.size))
 
 

@@ -156,11 +156,8 @@ def _matching_strays(view: View, engine: _Engine) -> Iterator[dict[str, Any]]:
     for number, text in view.strays():
         match = engine.search(text)
         if match is not None:
-            yield {
-                "line": number,
-                "text": around(text, *match.span(), TEXT_CHARS_MAX),
-                "note": "a line that is no item",
-            }
+            start, stop = match.span()
+            yield {"line": number, "text": around(text, start, stop, TEXT_CHARS_MAX), "note": "a line that is no item"}
 
 
 def _texts(view: View, span: ItemRange) -> Iterator[str]:

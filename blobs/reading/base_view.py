@@ -24,7 +24,7 @@ class BaseView:
     count: int | None = None
     columns: list[Column] | None = None
     text_encoding: str | None = None
-    """The codec of the source where its bytes are text: then its cost is that of the text, and it can be read in lines."""
+    """The codec of the source where its bytes are text: its cost is then that of the text, and it has lines."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -51,7 +51,8 @@ class BaseView:
 
     def at(self, path: str) -> View:
         """The value at a JSON Pointer as a view; raises `ToolInputError` where the format has no paths."""
-        raise ToolInputError(f"path: {self.unit or 'this format'} have no paths inside.", hint="Leave path out.")
+        inside = f"no paths inside its {self.unit}" if self.unit else "no paths"
+        raise ToolInputError(f"path: {path[:80]!r} cannot be found; this format has {inside}.", hint="Leave path out.")
 
     def _parts_hint(self) -> str:
         if not self.parts:
