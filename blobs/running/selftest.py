@@ -40,12 +40,14 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: object) -> list
         "open a UNIX socket": lambda: socket.socket(socket.AF_UNIX),
         "fork": _fork,
         "run a program": lambda: os.execv("/bin/true", ["true"]),  # noqa: S606 (must fail)
-        "trace a process": lambda: _system_call("ptrace", 0, 0, 0, 0),
         "make a user namespace": lambda: _system_call("unshare", _CLONE_NEWUSER),
         "set up io_uring": lambda: _system_call("io_uring_setup", 1, 0),
         "signal the host": lambda: os.kill(arguments["process"], 0),
         "raise a limit": _raise_limit,
         "allocate too much": lambda: bytearray(_TOO_MUCH_BYTES),
+        "be traced": lambda: _system_call(
+            "ptrace", 0, 0, 0, 0
+        ),  # last: if it works, the next signal stops this process
     }
     succeeded = [name for name, probe in probes.items() if _succeeds(probe)]
     if Path(files["given"]).read_bytes() != b"given":
@@ -78,8 +80,10 @@ def _system_call(name: str, *arguments: int) -> None:
 
 
 def _fork() -> None:
-    if os.fork() == 0:
+    process = os.fork()
+    if process == 0:
         os._exit(0)
+    os.waitpid(process, 0)
 
 
 def _raise_limit() -> None:

@@ -195,7 +195,7 @@ class CellRunner:
             except (BlobsError, OSError) as error:
                 self._reasons.append(f"Tier {tier}: {error}.")
                 continue
-            problem = _self_test_problem(pool) if layers.is_sandbox else ""
+            problem = self_test_problem(pool) if layers.is_sandbox else ""
             if not problem:
                 self._tier, self._pool = tier, pool
                 return
@@ -206,7 +206,7 @@ class CellRunner:
         return {name: place for name, place in self._plan.tasks.items() if name in self._trusted}
 
 
-def _self_test_problem(pool: CellPool) -> str:
+def self_test_problem(pool: CellPool) -> str:
     """Why this pool's workers are no sandbox; empty if they are."""
     with tempfile.TemporaryDirectory(prefix="blobs-self-test-") as folder:
         Path(folder).chmod(0o755)

@@ -1,0 +1,235 @@
+"""Attacks on resources and on the answer itself, judged from outside: time, memory, processes, what the host keeps."""
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from blobs.running import CellLimits, CellRunner, Job, Outcome, open_pool
+from blobs.running.plan import DESCRIPTORS_MAX, SCRATCH_BYTES, SCRATCH_FILES, THREADS_MAX
+from tests.unit.running.processes import descendants, is_running
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def cells() -> Iterator[CellRunner]:
+    table = {"code": "tests.unit.running.tasks:run_code"}
+    with open_pool(tasks=table, preload=("numpy",), cells_max=2, tiers=("A",)) as runner:
+        assert runner.tier == "A", runner.reasons
+        yield runner
+
+
+def run(cells: CellRunner, code: str, **limits: int) -> Outcome:
+    bounds = CellLimits(**{"wall_ms": 1_500, "memory_bytes": 200 * MIB, **limits})
+    return cells.run(Job("code", {"code": code}, limits=bounds))
+
+
+MEMORY = {
+    "one string": "x = bytes(1 << 32)",
+    "many objects": "x = []\nwhile True: x.append([0] * 1000)",
+    "an array": "import numpy as np\nx = np.ones(1 << 30)",
+    "a number": "x = 1 << (1 << 34)",
+    "a mapping": "import mmap\nx = mmap.mmap(-1, 1 << 32, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
+    "a repetition in a pattern": "x = ('a' * (1 << 20)) * (1 << 12)",
+}
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_memory_is_bounded(cells, name):
+    """However it is asked for, the cell does not get it."""
+    code = MEMORY[name]
+    outcome = run(cells, f"try:\n    exec({code!r})\nexcept (MemoryError, OSError): result = 'refused'", wall_ms=8_000)
+    assert (outcome.status, outcome.value) in {("ok", "refused"), ("memory", None)}, outcome
+
+
+def test_memory_really_stays_under_the_limit(cells):
+    """The largest resident size of all cells so far is near the limit, not above it by more than what was preloaded."""
+    run(cells, "x = []\nwhile True: x.append(bytearray(1 << 20))", memory_bytes=100 * MIB)
+    code = "import resource\nx = bytearray(100 << 20)\nresult = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
+    outcome = run(cells, code, memory_bytes=150 * MIB)
+    assert outcome.value * 1024 < 350 * MIB
+
+
+LOOPS = {
+    "a loop": "while True: pass",
+    "a loop that catches all": "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    "a long power": "x = 3 ** (10 ** 8); x = str(x ** 9)",
+    "a pattern that backtracks": "import re\nre.match('(a+)+$', 'a' * 60 + 'b')",
+    "an endless iterator": "import itertools\nsum(itertools.repeat(0))",
+    "signals blocked": "import signal as s\ns.pthread_sigmask(s.SIG_BLOCK, range(1, 65))\nwhile True: pass",
+    "a lock": "import threading\nx = threading.Lock(); x.acquire(); x.acquire()",
+    "threads": "import threading as t\nf = lambda: sum(iter(int, 1))\nfor _ in range(8): t.Thread(target=f).start()\nf()",
+    "a flood of output": "while True: print('x' * 10000)",
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_time_is_bounded(cells, name):
+    """The call is over soon after its deadline, and the process with it."""
+    before = time.monotonic()
+    outcome = run(cells, LOOPS[name], wall_ms=500, memory_bytes=400 * MIB)
+    assert outcome.status in {"timeout", "memory"}, outcome
+    assert time.monotonic() - before < 6
+    assert len(outcome.printed) < 20_000
+
+
+COUNTS = {
+    "threads": (
+        (
+            "import threading, time\nresult = 0\nthreading.stack_size(32768)\n"
+            "try:\n    for _ in range(1000):\n        threading.Thread(target=time.sleep, args=(9,)).start()\n"
+            "        result += 1\n"
+            "except RuntimeError: pass"
+        ),
+        THREADS_MAX,
+    ),
+    "descriptors": (
+        (
+            "import os\nresult = 0\ntry:\n    for _ in range(5000): os.open('/dev/null', 0); result += 1\n"
+            "except OSError: pass"
+        ),
+        DESCRIPTORS_MAX,
+    ),
+    "files": (
+        "result = 0\ntry:\n    for i in range(20000): open(str(i), 'w').close(); result += 1\nexcept OSError: pass",
+        SCRATCH_FILES,
+    ),
+    "bytes of files": (
+        (
+            "result = 0\ntry:\n    for i in range(9):\n        f = open(str(i), 'wb', buffering=0)\n"
+            "        for _ in range(30): result += f.write(bytes(1 << 20))\nexcept OSError: pass"
+        ),
+        SCRATCH_BYTES,
+    ),
+    "bytes of one file": (
+        (
+            "import os\nresult = 0\ntry:\n    os.truncate(os.open('x', 66), 1 << 40); result = 1 << 40\n"
+            "except OSError: pass"
+        ),
+        SCRATCH_BYTES,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_are_bounded(cells, name):
+    """Threads, descriptors, files: a cell gets some, and the host as many as before."""
+    code, most = COUNTS[name]
+    outcome = run(cells, code, wall_ms=8_000)
+    assert outcome.status == "ok", outcome
+    assert outcome.value <= most
+    assert run(cells, "result = 1").value == 1
+
+
+def test_every_cell_has_its_own_account_of_threads(cells):
+    """A cell that takes all the threads it may leaves the next one's untouched."""
+    code = COUNTS["threads"][0]
+    assert [run(cells, code).value > 40 for _ in range(3)] == [True] * 3
+
+
+CRASHES = {
+    "recursion": "import sys\nsys.setrecursionlimit(10 ** 9)\nf = lambda: f()\nf()",
+    "a deep list": "x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)",
+    "a deep expression": "eval('(' * 10 ** 5 + ')' * 10 ** 5)",
+    "a null pointer": "import ctypes\nctypes.string_at(0)",
+    "an abort": "import os\nos.abort()",
+    "an exit": "import os\nos._exit(0)",
+    "a signal": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\nwhile True: pass",
+    "a wrong system call": "import ctypes\nctypes.CDLL(None).syscall(0x40000000 | 39)",
+    "all descriptors closed": "import os\nos.closerange(0, 1000)",
+    "a broken exception": (
+        "class E(Exception):\n    def __str__(self): raise SystemExit\n    __repr__ = __str__\nraise E"
+    ),
+    "a broken error of ours": (
+        "from blobs.domain.errors import BlobsError\ne = BlobsError(1)\ne.args = ()\ne.code = 5\nraise e"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_crash_costs_the_call_only(cells, name):
+    """The worker may die as it likes; the next call runs."""
+    outcome = run(cells, CRASHES[name])
+    assert outcome.status in {"killed", "error", "timeout", "memory"}, outcome
+    assert outcome.error is not None
+    assert run(cells, "result = 1").value == 1
+
+
+def forging(body: str) -> str:
+    """Code that writes to the result pipe itself: it is the one descriptor above 2 that is a pipe."""
+    return (
+        "import os, stat, struct\n"
+        "def is_pipe(f):\n"
+        "    try: return stat.S_ISFIFO(os.fstat(f).st_mode)\n"
+        "    except OSError: return False\n"
+        "pipe = next(f for f in range(3, 256) if is_pipe(f))\n"
+        "def frame(kind, body=b'', length=None):\n"
+        "    os.write(pipe, struct.pack('<cI', kind, len(body) if length is None else length)); os.write(pipe, body)\n"
+        f"{body}\nos._exit(0)"
+    )
+
+
+FORGERIES = {
+    "a giant length": "frame(b'P', length=0xFFFFFFFF)",
+    "a giant value": "frame(b'V', length=0x7FFFFFFF)",
+    "a length that does not come": "frame(b'V', length=1000)",
+    "a second start": "frame(b'S')",
+    "a failure of set-up": "frame(b'F', b'no namespaces')",
+    "an unknown kind": "frame(b'Z')",
+    "garbage": "os.write(pipe, os.urandom(100))",
+    "no answer": "",
+    "half a head": "os.write(pipe, b'V')",
+    "a pickle": "frame(b'V', b'\\x80\\x04\\x8c\\x05posix\\x94\\x8c\\x06system\\x94\\x93\\x94.')",
+    "depth": "frame(b'V', b'{\"value\":' + b'[' * 900000)",
+    "another type": "frame(b'V', b'[]')",
+    "a status of its own": 'frame(b\'V\', b\'{"status":"ok","fault":{},"traceback":""}\')',
+    "more payload than allowed": "for _ in range(100): frame(b'P', bytes(1 << 20))",
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_answer_is_refused(cells, name):
+    """Length, order, kind and form are checked on the host; it keeps no more than the caps, and goes on."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = run(cells, forging(FORGERIES[name]), wall_ms=3_000, result_bytes=2 * MIB)
+    assert outcome.status in {"protocol", "killed", "timeout"}, outcome
+    assert outcome.value is None
+    assert outcome.payload == b""
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024  # KiB
+    assert run(cells, "result = 1").value == 1
+
+
+def test_a_forged_answer_can_only_be_ones_own(cells):
+    """Model code may answer for itself, in the form a task may: nothing else is to be had by it."""
+    outcome = run(cells, forging("frame(b'V', b'{\"value\":\"mine\"}')"))
+    assert (outcome.status, outcome.value) == ("ok", "mine")
+
+
+def test_a_task_that_answers_twice_is_heard_once(cells):
+    """The first answer ends the call, and the process."""
+    outcome = run(cells, forging("frame(b'V', b'{\"value\":1}'); frame(b'V', b'{\"value\":2}')"))
+    assert (outcome.status, outcome.value) == ("ok", 1)
+
+
+def test_bombs_leave_no_process_behind(cells):
+    """After all of this, what runs is the launcher, the zygote and the idle workers."""
+    run(cells, "import os, threading\nthreading.Thread(target=lambda: None).start()\nos.fork()")
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        running = [each for each in descendants(os.getpid()) if is_running(each) and "blobs" in _command(each)]
+        if len(running) <= 4:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail(f"{len(running)} processes are left")
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,158 @@
+"""Tiers in other surroundings: an ordinary user, a container, an old kernel; each pretended in its own process."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blobs.running.libraries import import_paths, visible_paths
+from blobs.running.plan import Layers, Plan
+from blobs.running.pool import CellPool
+from blobs.running.tiers import TIERS, self_test_problem
+from tests.security.cell.attacks import ATTACKS
+
+ROOT = Path(__file__).parents[3]
+USER = 12_345
+
+pytest.importorskip("pyseccomp", reason="other surroundings are pretended with libseccomp's numbers")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="pretending to be another user needs root")
+
+PUBLIC = """
+set -e
+mount --make-rprivate /
+home=$1; shift
+if [ -d "$home" ] && [ "$home" != / ]; then
+    mkdir -p "$SCENE/home" && mount --bind "$home" "$SCENE/home" && mount -t tmpfs -o mode=755 none "$home"
+    for each in $PREFIXES; do mkdir -p "$each"; mount --bind "$SCENE/home${each#$home}" "$each"; done
+fi
+exec "$@"
+"""
+"""The interpreter may lie in a home that only root may enter: show a user the interpreter there, and nothing else."""
+
+
+@pytest.fixture
+def scene() -> Iterator[Path]:
+    """A folder that every user may enter: those of pytest are root's alone."""
+    with tempfile.TemporaryDirectory(prefix="blobs-scene-") as folder:
+        yield Path(folder)
+
+
+def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = None) -> dict[str, Any]:
+    """What the probe finds in these surroundings."""
+    if not shutil.which("unshare") or not shutil.which("setpriv"):
+        pytest.skip("util-linux is needed to pretend")
+    scene.chmod(0o755)
+    (scene / "home").mkdir()
+    work = scene / "work"
+    work.mkdir()
+    become = []
+    if user is not None:
+        os.chown(work, user, user)
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    python = [sys.executable, "-W", "error"]
+    command = [
+        *("unshare", "-m", "sh", "-c", PUBLIC, "sh", str(Path.home())),
+        *become,
+        *(*python, "-m", "tests.security.cell.pretend", host),
+        *(*python, "-m", "tests.security.cell.probe", tiers, str(work)),
+    ]
+    prefixes = {prefix for prefix in (sys.prefix, sys.base_prefix) if prefix.startswith(f"{Path.home()}/")}
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "HOME"},
+        "PREFIXES": " ".join(sorted(prefixes)),
+        "SCENE": str(scene),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+WORKS = ["ok", [True, "slept", 10 << 20, "bounded"], "private"]
+
+
+def allowed(tier: str) -> set[str]:
+    return {attack.name for attack in ATTACKS if tier in attack.allowed}
+
+
+@pytest.mark.parametrize(
+    ("tier", "host", "user"),
+    [
+        pytest.param("A", "nothing", USER, id="A as an ordinary user"),
+        pytest.param("B", "nothing", None, id="B as root"),
+        pytest.param("B", "docker", None, id="B as root in a container"),
+        pytest.param("B", "docker", USER, id="B as an ordinary user in a container"),
+        pytest.param("C", "no-landlock", None, id="C as root"),
+        pytest.param("C", "no-landlock", USER, id="C as an ordinary user"),
+    ],
+)
+def test_the_strongest_tier_is_found_and_holds(scene, tier, host, user):
+    """The tier follows from what the host gives; work is done in it, and no attack succeeds but those named for it."""
+    tiers = tier if (tier, host) == ("B", "nothing") else "A,B,C,none"
+    found = probe(scene, tiers, host=host, user=user)
+    assert found["tier"] == tier, found["reasons"]
+    assert found["work"] == WORKS
+    assert set(found["succeeded"]) == allowed(tier), found["succeeded"]
+
+
+@pytest.mark.parametrize("host", ["no-seccomp", "docker+no-landlock"])
+def test_without_two_layers_untrusted_code_is_refused(scene, host):
+    """No seccomp, or nothing beside it: no cell, with a reason for each tier; trusted tasks have a plain process."""
+    found = probe(scene, "A,B,C,none", host=host, user=USER)
+    assert (found["tier"], found["runs_untrusted"]) == ("none", False)
+    assert "code is not run here" in found["refused"]
+    assert [reason[:7] for reason in found["reasons"]] == ["Tier A:", "Tier B:", "Tier C:"]
+
+
+def bare_pool(layers: Layers) -> CellPool:
+    """A pool that can do nothing but test itself."""
+    return CellPool(
+        Plan(
+            layers=layers,
+            import_paths=import_paths(),
+            visible_paths=visible_paths(["blobs"]),
+            tasks={"self-test": "blobs.running.selftest:run"},
+            preload=(),
+        ),
+        cells_max=1,
+    )
+
+
+MISSING = [
+    pytest.param(Layers(namespaces=True, landlock=True, seccomp=False), "fork", id="no filter"),
+    pytest.param(Layers(namespaces=False, landlock=True, seccomp=False), "open an INET socket", id="Landlock alone"),
+    pytest.param(Layers(namespaces=False, landlock=False, seccomp=True), "read another blob", id="a filter alone"),
+    pytest.param(
+        Layers(namespaces=False, landlock=False, seccomp=False),
+        "ended as killed",
+        id="nothing, so that it becomes another program",
+    ),
+]
+
+
+@pytest.mark.parametrize(("layers", "said"), MISSING)
+def test_the_self_test_finds_a_layer_that_is_not_there(layers, said):
+    """Negative control of the self-test: it names what the missing layer would have stopped."""
+    pool = bare_pool(layers)
+    try:
+        assert said in self_test_problem(pool)
+    finally:
+        pool.close()
+
+
+@pytest.mark.parametrize("layers", [each for tier, each in TIERS.items() if tier in ("A", "C")])
+def test_the_self_test_passes_what_holds(layers):
+    """A complete tier has no problem."""
+    pool = bare_pool(layers)
+    try:
+        assert self_test_problem(pool) == ""
+    finally:
+        pool.close()
