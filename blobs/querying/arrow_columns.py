@@ -36,7 +36,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _JSON = pa.json_(pa.large_string())
 
 
-def sql_name(kind: pa.DataType) -> str:
+def sql_name(kind: pa.DataType) -> str:  # noqa: PLR0911  # one line a family of types
     """The SQL type of a column of one of the types that `held_type` answers."""
     if isinstance(kind, pa.JsonType):
         return "JSON"
@@ -64,7 +64,7 @@ def held_type(kind: pa.DataType) -> pa.DataType:
     return _JSON if pa.types.is_nested(kind) else pa.large_string()
 
 
-def _held_type(kind: pa.DataType) -> pa.DataType | None:  # noqa: PLR0911  # one line a family of types
+def _held_type(kind: pa.DataType) -> pa.DataType | None:  # noqa: C901, PLR0911  # one line a family of types
     if isinstance(kind, pa.JsonType | pa.UuidType):
         return _JSON if isinstance(kind, pa.JsonType) else kind
     if isinstance(kind, pa.BaseExtensionType):
@@ -118,8 +118,11 @@ def _leaf(kind: pa.DataType) -> pa.DataType | None:
     return None if held is None or isinstance(held, pa.BaseExtensionType) else held
 
 
-def held_array(array: pa.Array, held: pa.DataType) -> pa.Array:
-    """The column in its held type. Raises `pa.ArrowInvalid` for a timestamp beyond the years that microseconds count."""
+def held_array(array: pa.Array, held: pa.DataType) -> pa.Array:  # noqa: PLR0911  # one case a return
+    """The column in its held type.
+
+    Raises `pa.ArrowInvalid` for a timestamp beyond the years that microseconds count.
+    """
     if array.type == held:
         return array
     if isinstance(array.type, pa.BaseExtensionType):
@@ -132,11 +135,20 @@ def held_array(array: pa.Array, held: pa.DataType) -> pa.Array:
     if _held_type(array.type) is None:
         texts = pa.array(_texts(array), pa.large_string())
         return pa.ExtensionArray.from_storage(held, texts) if isinstance(held, pa.JsonType) else texts
-    try:
-        return array.cast(held)
-    except pa.ArrowNotImplementedError:
-        # A cast that Arrow lacks inside of a nested type: through Python's values, which hold all of these exactly.
-        return pa.array(array.to_pylist(), held)
+    if pa.types.is_struct(held):
+        children = [held_array(child, field.type) for child, field in zip(array.flatten(), held, strict=True)]
+        return pa.StructArray.from_arrays(children, fields=list(held), mask=array.is_null())
+    if pa.types.is_large_list(held):
+        return _held_list(array, held)
+    return array.cast(held)
+
+
+def _held_list(array: pa.Array, held: pa.DataType) -> pa.Array:
+    """A list of any layout, rebuilt: Arrow 26 casts a list view to a list without its last values."""
+    lengths = pc.if_else(array.is_null(), 0, pc.list_value_length(array).cast(pa.int64()))
+    ends = pc.cumulative_sum(lengths)
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    return pa.LargeListArray.from_arrays(offsets, held_array(array.flatten(), held.value_type), mask=array.is_null())
 
 
 def _texts(array: pa.Array) -> Iterator[str | None]:
@@ -160,8 +172,8 @@ def _texts(array: pa.Array) -> Iterator[str | None]:
             yield format(value, "f") if pa.types.is_decimal(kind) else str(value)
 
 
-def _value(scalar: pa.Scalar) -> Any:
-    """A scalar as a Python value; a struct with fields of one name, which no dict can be, with the names made unique."""
+def _value(scalar: pa.Scalar) -> Any:  # noqa: PLR0911  # one line a family of types
+    """A scalar as a Python value; a struct with fields of one name, which no dict can be, gets unique names."""
     kind = scalar.type
     if not scalar.is_valid:
         return None

@@ -1,8 +1,8 @@
 """Which SQL type a column may have so that nothing in it changes.
 
-Two kinds of columns are told apart. A column of the file's untyped text (CSV) gets a type only where every value, printed
-back, is the same text: leading zeros, `1.50` beside `1.5`, `-0` and dates in other forms stay text. A column of values
-that have types (JSON, SQLite) may print differently but must be the same value.
+Two kinds of columns are told apart. A column of the file's untyped text (CSV) gets a type only where every value,
+printed back, is the same text: leading zeros, `1.50` beside `1.5`, `-0` and dates in other forms stay text. A column of
+values that have types (JSON, SQLite) may print differently but must be the same value.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -151,7 +151,7 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ == "NaTType"
 
 
-def _of_numpy(value: Any) -> tuple[bool, Any]:
+def _of_numpy(value: Any) -> tuple[bool, Any]:  # noqa: PLR0911  # one line a type
     import numpy as np  # loaded only if the value came from there
 
     if isinstance(value, np.dtype):
@@ -162,8 +162,10 @@ def _of_numpy(value: Any) -> tuple[bool, Any]:
         return True, Number(str(value)) if np.isfinite(value) else float(value)
     if isinstance(value, np.longdouble):
         return True, Number(str(value)) if np.isfinite(value) else float(value)
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        return True, {name: value[name] for name in value.dtype.names}
     if isinstance(value, np.generic):
-        return True, value.item() if value.dtype.names is None else dict(zip(value.dtype.names, value, strict=True))
+        return True, value.item()
     if isinstance(value, np.ndarray):
         plain = value.dtype.kind in "biuOSU" or value.dtype == np.float64
         return True, value.tolist() if plain else list(value) if value.ndim else value[()]

@@ -1,8 +1,17 @@
 """Names of tables and columns as DuckDB understands them."""
 
 _RESERVED = frozenset(
-    ["all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check", "collate", "column", "constraint", "create", "default", "deferrable", "desc", "describe", "distinct", "do", "else", "end", "except", "false", "fetch", "for", "foreign", "from", "group", "having", "in", "initially", "intersect", "into", "lambda", "lateral", "leading", "limit", "not", "null", "offset", "on", "only", "or", "order", "pivot", "pivot_longer", "pivot_wider", "placing", "primary", "qualify", "references", "returning", "select", "show", "some", "summarize", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "unpivot", "using", "variadic", "when", "where", "window", "with"]
-)
+    [
+        "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast",
+        "check", "collate", "column", "constraint", "create", "default", "deferrable", "desc", "describe",
+        "distinct", "do", "else", "end", "except", "false", "fetch", "for", "foreign", "from", "group",
+        "having", "in", "initially", "intersect", "into", "lambda", "lateral", "leading", "limit", "not",
+        "null", "offset", "on", "only", "or", "order", "pivot", "pivot_longer", "pivot_wider", "placing",
+        "primary", "qualify", "references", "returning", "select", "show", "some", "summarize", "symmetric",
+        "table", "then", "to", "trailing", "true", "union", "unique", "unpivot", "using", "variadic", "when",
+        "where", "window", "with",
+    ]
+)  # fmt: skip
 """`duckdb_keywords()` of the category reserved, DuckDB 2.0."""
 
 

@@ -1,6 +1,7 @@
 """What a program's result becomes: a JSON value, a table, or bytes of a media type."""
 
 import io
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -45,16 +46,12 @@ class Answer:
     def write(self, chunk: bytes) -> None:
         """Take the next bytes of the payload."""
         self._room -= len(chunk)
+        if self._room < 0:
+            raise _too_large(self._result_bytes_max)
         try:
-            if self._room < 0:
-                raise LimitError(f"The result is larger than {self._result_bytes_max:,} bytes.")
             self._sink.write(chunk)
         except LimitError as error:
-            raise ToolInputError(
-                error.message,
-                code="result_too_large",
-                hint="Return less: filter, aggregate, or keep only the columns you need.",
-            ) from error
+            raise _too_large(self._result_bytes_max) from error
 
     def _bytes(self, content: bytes, media_type: str) -> dict[str, Any]:
         self.write(content)
@@ -96,6 +93,14 @@ class Answer:
                 return None
             rows.append(row)
         return rows if size <= self._inline_bytes_max else None
+
+
+def _too_large(bytes_max: int) -> ToolInputError:
+    return ToolInputError(
+        f"The result is larger than {bytes_max:,} bytes.",
+        code="result_too_large",
+        hint="Return less: filter, aggregate, or keep only the columns you need.",
+    )
 
 
 class _ResultTable:
@@ -156,7 +161,9 @@ def _of_arrow(value: Any) -> _ResultTable | None:
         return None
 
     def cells(place: int, at: int) -> list[Any]:
-        return list(value.column(place).slice(at, 256).to_pylist())
+        column = value.column(place).slice(at, 256)
+        # Python's times have no nanoseconds.
+        return list((column.cast(pa.string()) if column.type == pa.time64("ns") else column).to_pylist())
 
     return _ResultTable(list(value.schema.names), value.num_rows, cells, list(value.columns))
 
@@ -188,7 +195,7 @@ def _missing(column: Any) -> list[bool]:
     if column.dtype != object:
         return column.isna().tolist()  # type: ignore[no-any-return]  # pandas' stubs leave it open
     missing = (None, pd.NA, pd.NaT)
-    return [any(cell is each for each in missing) or (type(cell) is float and cell != cell) for cell in column]
+    return [any(cell is each for each in missing) or (type(cell) is float and math.isnan(cell)) for cell in column]
 
 
 def _array(column: Any) -> Any:

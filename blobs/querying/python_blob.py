@@ -110,7 +110,7 @@ class Blob:
         return table
 
     def df(self, part: str | None = None) -> Any:
-        """The rows as a `pandas.DataFrame`: JSON is lists and dicts, decimals that floats would change are `Decimal`."""
+        """The rows as a `pandas.DataFrame`: JSON is lists and dicts, decimals that a float would change `Decimal`."""
         return _frame(self._arrow(part))
 
     def _arrow(self, part: str | None) -> Any:

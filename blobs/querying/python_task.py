@@ -1,13 +1,13 @@
 """The task `python`: a model's program over blobs.
 
-Arguments: `code`; `blobs`, from names to `{"file", "type", "reader", "table"?, "tables"?}`, where `file`, `table` and the
-values of `tables` are names in `files`: the blob itself and columnar copies of it and of its parts; `result_bytes_max`,
-the most that a payload may be; `inline_bytes_max`, over which a result is a payload; `save`, to have a payload however
-small the result; `readers_dir`. All but the first two have defaults.
+Arguments: `code`; `blobs`, from names to `{"file", "type", "reader", "table"?, "tables"?}`, where `file`, `table` and
+the values of `tables` are names in `files`: the blob itself and columnar copies of it and of its parts;
+`result_bytes_max`, the most that a payload may be; `inline_bytes_max`, over which a result is a payload; `save`, to
+have a payload however small the result; `readers_dir`. All but the first two have defaults.
 
 The answer: `{"result": value}`; for tables the value is `{"columns", "rows", "count"}`. Or `{"payload_type"}`, with
-`columns` (`["id BIGINT", …]`) and `count` for tables, and the bytes in the reply. `is_repr` and a `note` say that objects
-were replaced by their `repr`. What is printed goes to stdout.
+`columns` (`["id BIGINT", …]`) and `count` for tables, and the bytes in the reply. `is_repr` and a `note` say that
+objects were replaced by their `repr`. What is printed goes to stdout.
 """
 
 import ast
@@ -43,7 +43,7 @@ class PythonCall:
 def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[str, Any]:
     """Run the program and answer its last expression, or `result`.
 
-    Raises `ToolInputError` with code `python_error`, `python_memory` or `result_too_large`; its message is for the model.
+    Raises `ToolInputError` with code `python_error`, `python_memory` or `result_too_large`.
     """
     try:
         call = PythonCall(**arguments)

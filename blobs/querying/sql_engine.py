@@ -1,9 +1,9 @@
 """A DuckDB that can read the given tables and do nothing else.
 
 The order of the locks matters. DuckDB has no boundary inside: a path that is allowed may also be written, and a temp
-directory is silently an allowed one. So there are four layers: views over Parquet (a table could be changed by a CTE that
-deletes), external access off with exactly the tables' files allowed, the configuration locked, and a statement that
-is one query, parsed alone and run only as the inside of `SELECT … FROM (…)`, where nothing but a query can stand.
+directory is silently an allowed one. So there are four layers: views over Parquet (a table could be changed by a CTE
+that deletes), external access off with exactly the tables' files allowed, the configuration locked, and a statement
+that is one query, parsed alone and run only as the inside of `SELECT … FROM (…)`, where nothing but a query can stand.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import duckdb
 
-from blobs.domain.errors import ToolInputError
+from blobs.domain.errors import ToolInputError, UnreadableError
 from blobs.domain.limits import Limits
 from blobs.querying.names import always_quoted, unique_names
 
@@ -26,9 +26,9 @@ STATEMENTS = ("SELECT", "MULTI")
 class SqlEngine:
     """An in-memory DuckDB over views of Parquet files, locked. A context manager.
 
-    `tables` maps names (`blob1`, or `blob1.part`) to files. `memory_bytes` bounds only what DuckDB's buffers hold, about as
-    much again is taken beside them; `deadline_ms` interrupts a query on a best effort. The real bounds of both are set by
-    whoever holds this process.
+    `tables` maps names (`blob1`, or `blob1.part`) to files. `memory_bytes` bounds only what DuckDB's buffers hold; about
+    as much again is taken beside them; `deadline_ms` interrupts a query on a best effort. The real bounds of both are
+    set by whoever holds this process.
     """
 
     def __init__(
@@ -122,20 +122,23 @@ class SqlEngine:
     def _make_views(self, paths: Mapping[str, str]) -> None:
         """A view a table. A part is `blob1.part` both in quotes and as a view of a schema that is named as the blob."""
         parts = [name for name in paths if "." in name]
-        taken = unique_names(parts)
+        taken = dict(zip(parts, unique_names(parts), strict=True))
         for name, path in paths.items():
-            content = f"SELECT * FROM read_parquet({_literal(path)})"
-            blob, dot, _ = name.partition(".")
-            if not dot:
-                self._connection.execute(f"CREATE VIEW {always_quoted(name)} AS {content}")
-                self.names[name] = always_quoted(name)
-                continue
-            whole = taken[parts.index(name)]
-            part = whole.partition(".")[2]
+            try:
+                self._make_view(name, taken.get(name, name), path)
+            except duckdb.Error as error:
+                cause = str(error).splitlines()[0].replace(f" '{path}'", "").replace(path, "its file")
+                raise UnreadableError(f"The table {name} cannot be read: {cause}") from error
+
+    def _make_view(self, name: str, unique: str, path: str) -> None:
+        """The view of one table: of `blob1`, or of `blob1.part` under its unique name."""
+        content = f"SELECT * FROM read_parquet({_literal(path)})"  # noqa: S608  # a quoted literal
+        blob, dot, part = unique.partition(".")
+        self.names[name] = always_quoted(blob) + (f".{always_quoted(part)}" if dot else "")
+        if dot:
             self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {always_quoted(blob)}")
-            self._connection.execute(f"CREATE VIEW {always_quoted(blob)}.{always_quoted(part)} AS {content}")
-            self._connection.execute(f"CREATE VIEW {always_quoted(whole)} AS {content}")
-            self.names[name] = f"{always_quoted(blob)}.{always_quoted(part)}"
+            self._connection.execute(f"CREATE VIEW {self.names[name]} AS {content}")
+        self._connection.execute(f"CREATE VIEW {always_quoted(unique)} AS {content}")
 
     def _lock(self, paths: Mapping[str, str]) -> None:
         allowed = ", ".join(_literal(path) for path in sorted(set(paths.values())))
@@ -144,9 +147,9 @@ class SqlEngine:
         self._connection.execute("SET lock_configuration=true")  # the last: nothing can be set after it
 
 
-def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, str]:
+def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, Any]:
     private = temp_dir or ""
-    settings = {
+    settings: dict[str, Any] = {
         "threads": str(threads),
         "memory_limit": f"{memory_bytes // 2**20}MiB",
         "temp_directory": private,

@@ -5,10 +5,10 @@ Arguments: `sql`; `tables`, from names (`blob1`, `blob1.part`) to names in `file
 however small; `result_bytes_max`, the most that the payload may be; `memory_bytes`, the most that DuckDB's buffers may
 hold; `threads`; `wall_ms`; `temp_dir` (private and empty). All but the first two have defaults.
 
-The answer: `columns` (`["id BIGINT", …]`), `rows` (arrays, as many as fit), `count` of all rows, `is_exact` (there are that
-many, not just at least), `complete` (`rows` is the whole result, uncut), `cut_cells`, if need be a `note` for whoever
-reads the rows, and where the whole result was written as Parquet, `payload_type` and `payload_rows`. Without these two the bytes in
-the reply are no result.
+The answer: `columns` (`["id BIGINT", …]`), `rows` (arrays, as many as fit), `count` of all rows, `is_exact` (there are
+that many, not just at least), `complete` (`rows` is the whole result, uncut), `cut_cells`, if need be a `note` for
+whoever reads the rows, and where the whole result was written as Parquet, `payload_type` and `payload_rows`. Without
+these two the bytes in the reply are no result.
 """
 
 import tempfile
@@ -53,7 +53,10 @@ class SqlCall:
 
 
 def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[str, Any]:
-    """Run the query. Raises `ToolInputError` with code `sql_error`, `sql_memory`, `sql_timeout` or `result_too_large`."""
+    """Run the query.
+
+    Raises `ToolInputError` with code `sql_error`, `sql_memory`, `sql_timeout` or `result_too_large`.
+    """
     try:
         call = SqlCall(**arguments)
         tables = {name: files[file] for name, file in call.tables.items()}
@@ -115,7 +118,7 @@ def _results(
     engine: SqlEngine, query: str, call: SqlCall, stored: StoredResult, deadline: float, *, huge_as_text: bool
 ) -> dict[str, Any]:
     # The newlines end a comment at the query's end. Nothing but a query can stand in this place.
-    inner = f"SELECT * FROM (\n{query}\n)"
+    inner = f"SELECT * FROM (\n{query}\n)"  # noqa: S608  # checked; the locks hold whatever it says
     bound = engine.relation(inner)
     columns = [
         result_column(name, kind, huge_as_text=huge_as_text)
@@ -177,7 +180,7 @@ def _selection(columns: list[ResultColumn], inner: str) -> str:
         f"CAST({name} AS {each.stored})" if each.stored else name for name, each in zip(names, columns, strict=True)
     ]
     shown = [f"CAST({name} AS {each.shown})" for name, each in zip(names, columns, strict=True) if each.shown]
-    return f"SELECT {', '.join(stored + shown)} FROM ({inner}) AS t({', '.join(names)})"
+    return f"SELECT {', '.join(stored + shown)} FROM ({inner}) AS t({', '.join(names)})"  # noqa: S608  # as above
 
 
 def _fetched(reader: Any) -> Iterator[pa.RecordBatch | None]:

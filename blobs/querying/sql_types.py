@@ -16,12 +16,17 @@ from blobs.querying.names import always_quoted
 Render = Callable[[Any], Any]
 
 _KEPT = frozenset(
-    "boolean tinyint smallint integer bigint utinyint usmallint uinteger ubigint float double decimal varchar blob".split()  # noqa: SIM905
-)
+    [
+        "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
+        "float", "double", "decimal", "varchar", "blob",
+    ]
+)  # fmt: skip
 _TEMPORAL = frozenset(
-    "date time time_ns timestamp timestamp_s timestamp_ms timestamp_ns".split()  # noqa: SIM905
-    + ["timestamp with time zone", "timestamptz_ns"]
-)
+    [
+        "date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
+        "timestamp with time zone", "timestamptz_ns",
+    ]
+)  # fmt: skip
 _DECIMAL_MAX = "DECIMAL(38,0)"
 
 

@@ -72,7 +72,7 @@ def _arrow_type(sql_type: str) -> pa.DataType:
     return _TYPES[sql_type]
 
 
-def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:
+def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:  # noqa: PLR0911  # one line a type
     """The cells as an array of the type that `ColumnTyper` found for them."""
     kind = _arrow_type(sql_type)
     if sql_type == "JSON":
@@ -138,8 +138,8 @@ def _typed_arrow(table: Table) -> TypedBatches:
         with table.arrow() as reader:
             for batch in reader:
                 batch.validate(full=True)  # Arrow itself trusts its offsets
-                arrays = [_counts(each) if kind == pa.int64() else held_array(each, kind)
-                          for each, kind in zip(batch.columns, held, strict=True)] or [pa.nulls(len(batch), pa.large_string())]  # fmt: skip
+                arrays = [_held(each, kind) for each, kind in zip(batch.columns, held, strict=True)]
+                arrays = arrays or [pa.nulls(len(batch), pa.large_string())]
                 yield pa.RecordBatch.from_arrays(arrays, schema=made)
 
     return TypedBatches(columns, made, converted)
@@ -164,5 +164,7 @@ def _overflowing(table: Table, schema: pa.Schema, held: list[pa.DataType]) -> se
     return found
 
 
-def _counts(array: pa.Array) -> pa.Array:
-    return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else held_array(array, pa.int64())
+def _held(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The column in its held type; a timestamp that is held as a number is what it counts."""
+    is_count = pa.types.is_timestamp(array.type) and kind == pa.int64()
+    return array.view(kind) if is_count else held_array(array, kind)
