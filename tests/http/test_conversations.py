@@ -27,7 +27,7 @@ def test_a_conversation_begins_empty(http: httpx.Client) -> None:
 def test_an_id_is_taken_once(http: httpx.Client, chat: str) -> None:
     """The id of a conversation cannot be given to another, until the first is forgotten."""
     identity = chat.rsplit("/", 1)[1]
-    assert is_problem(http.post("/v1/conversations", json={"id": identity}), 409, "conflict")
+    assert is_problem(http.post("/v1/conversations", json={"id": identity}), 409, "conversation_exists")
     assert http.delete(chat).status_code == 204
     assert is_problem(http.delete(chat), 404, "not_found")
     assert is_problem(http.get(chat), 404, "not_found")
