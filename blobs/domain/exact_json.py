@@ -13,8 +13,8 @@ import msgspec
 
 from blobs.domain.errors import CallerError
 
-DEPTH_MAX = 900
-"""Nesting that every part of the service can walk; msgspec and the interpreter refuse a little more."""
+DEPTH_MAX = 400
+"""Nesting that every part of the service can walk: a level takes two of the interpreter's 1,000 frames."""
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _SURROGATES = re.compile("[\ud800-\udfff]")
