@@ -169,7 +169,7 @@ class Blobs:
     @staticmethod
     def check_tools(tools: Sequence[Mapping[str, Any]], *, reserved: Sequence[str] = ()) -> list[str]:
         """Problems of a tool list, none where it is good."""
-        return check_tools([dict(each) for each in tools], reserved)
+        return check_tools(tools, reserved)
 
     def readers(self) -> list[dict[str, Any]]:
         """Every reader with its types, version and origin; those set aside with their problem."""
