@@ -45,8 +45,8 @@ class Conversation:
         record: Any = None,
     ) -> dict[str, Any]:
         """Hand in all calls of a turn at once, as over HTTP; the same calls again give the same bytes."""
-        if number < 1:
-            raise CallerError("Turns are numbered from 1.", code="invalid_turn")
+        if number < 0:
+            raise CallerError("Turns are numbered from 0.", code="invalid_turn")
         request = {"calls": [*calls], "service": service, "tools": tools, "record": record}
         answer: dict[str, Any] = self._blobs.ready(
             self._inner.put_turn(

@@ -34,7 +34,7 @@ class Turn:
         self._draft = self._new_draft()
 
     def _new_draft(self) -> TurnDraft:
-        number = self._state.last_turn + 1
+        number = 1 if self._state.last_turn is None else self._state.last_turn + 1
         names = self._inner.names(turn=number)
         service = self._service or self._state.service
         return TurnDraft(self._desk, names, number=number, service=service, offered=self._tools)

@@ -100,10 +100,11 @@ class Conversation:
             known = self._desk.catalog.find_turn(self._desk.tenant, self.id, number)
             if known is not None and known.request_digest == digest:
                 return self._again(known, service or state.service)
-            if number <= state.last_turn and (known is None or number != state.last_turn):
+            last = -1 if state.last_turn is None else state.last_turn
+            if number <= last and (known is None or number != last):
                 raise ConflictError(
                     f"Turn {number} is not the last one, and this is another request than the one it was made of.",
-                    hint=f"The last turn is {state.last_turn}. Delete turn {number} first, or hand in a later one.",
+                    hint=f"The last turn is {last}. Delete turn {number} first, or hand in a later one.",
                 )
             records = self._desk.catalog.names(self._desk.tenant, self.id)
             names = Names(_before(records, number), turn=number)
@@ -141,7 +142,7 @@ class Conversation:
         """Roll back a turn and all after it: their names and preview flags go, bytes stay. Was there anything?"""
         for _ in range(_TRIES):
             state = self.record()
-            if number > state.last_turn:
+            if state.last_turn is None or number > state.last_turn:
                 return False
             try:
                 change = Change(drop_turns_from=number)
@@ -215,7 +216,7 @@ class Conversation:
 
     def _turns(self) -> list[TurnRecord]:
         turns: list[TurnRecord] = []
-        while page := self._desk.catalog.turns(self._desk.tenant, self.id, after=turns[-1].number if turns else 0):
+        while page := self._desk.catalog.turns(self._desk.tenant, self.id, after=turns[-1].number if turns else -1):
             turns.extend(page)
         return turns
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from blobs.conversations.embedded import decode_embedded
 from blobs.conversations.naming import Names, Placed
 from blobs.domain import exact_json
 from blobs.domain.errors import CallerError
@@ -17,6 +16,7 @@ from blobs.domain.media_type import BINARY, JSON, TEXT
 from blobs.domain.reference import Reference
 from blobs.operations.profiles import Profiles
 from blobs.reading.cutting import cut_to_bytes_with_count
+from blobs.reading.embedded import decode_embedded
 from blobs.reading.tokens import count_tokens
 from blobs.storage.blob_store import BlobStore
 

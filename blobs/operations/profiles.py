@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from blobs.domain import exact_json
-from blobs.domain.errors import BlobsError, SandboxError
+from blobs.domain.errors import BlobsError, SandboxError, ToolInputError, UnreadableError
 from blobs.domain.handle import Profile
 from blobs.domain.media_type import BINARY
 from blobs.domain.reference import Reference
@@ -52,7 +52,7 @@ class Profiles:
             except SandboxError as refusal:
                 notes.append(f"not read as its format: {refusal.message}")
                 avoid.extend(self._all_but_fallbacks())
-            except BlobsError:
+            except (UnreadableError, ToolInputError):
                 break
             else:
                 self._keep(tenant, reference, found)

@@ -12,6 +12,7 @@ from blobs.operations.opening import Opened
 from blobs.reading.budget import fit_value
 from blobs.reading.cost import image_cost, items_cost, pdf_cost, text_cost, undecoded_cost
 from blobs.reading.cutting import cut_with_count
+from blobs.reading.embedded import decode_embedded
 from blobs.reading.reader import Part, View
 from blobs.reading.source import Source
 
@@ -22,6 +23,8 @@ _LAYOUTS = ((10, 160), (8, 120), (6, 80), (5, 60), (4, 40), (3, 30), (2, 24), (1
 """How many first items, and how many characters of each string in them; the first layout that fits is taken."""
 
 _COST_SAMPLES = 64
+
+_EMBEDDED_CHARS_MIN = 256
 
 
 def profile(opened: Opened, source: Source, *, seed: bytes, preview_bytes_max: int) -> Profile:
@@ -116,11 +119,11 @@ def _layout(
     if facts:
         preview["facts"] = fit_value(facts, 64 + chars_max * 5)
     if view.unit is not None:
-        preview["first"] = [_cut(each, chars_max) for each in first[:first_max]]
+        preview["first"] = [_cut(_without_embedded(each), chars_max) for each in first[:first_max]]
         tail = [*first, *last]
         hidden = (view.count or 0) - first_max
         if hidden > 0:
-            preview["last"] = [_cut(each, chars_max) for each in tail[-min(2, hidden) :]]
+            preview["last"] = [_cut(_without_embedded(each), chars_max) for each in tail[-min(2, hidden) :]]
     if notes:
         preview["notes"] = _some([cut_with_count(each, max(80, chars_max * 2)) for each in notes], 8, "notes")
     return preview
@@ -140,6 +143,18 @@ def _some(values: list[Any], values_max: int, noun: str) -> list[Any]:
         return values
     kept = max(2, values_max)
     return [*values[:kept], f"…(+{len(values) - kept} {noun})"]
+
+
+def _without_embedded(value: Any) -> Any:
+    """The value with a note in place of each string that carries bytes: a model reads nothing in base64."""
+    if isinstance(value, str):
+        embedded = decode_embedded(value, length_min=_EMBEDDED_CHARS_MIN)
+        return value if embedded is None else f"…(base64: {len(value)} chars, {len(embedded.content)} bytes)"
+    if isinstance(value, list):
+        return [_without_embedded(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_embedded(each) for key, each in value.items()}
+    return value
 
 
 def _cut(value: Any, chars_max: int) -> Any:

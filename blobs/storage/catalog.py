@@ -54,13 +54,13 @@ class TurnRecord:
 class ConversationRecord:
     """The state of a conversation at one version.
 
-    `last_turn` (0 where there is none) and `next_name` follow from the turns and names that there are: a rollback takes
+    `last_turn` (None where there is none) and `next_name` follow from the turns and names that are there: a rollback
     both back, and a retry gives the same names. `service` and `tools` (JSON text) are what the caller last said.
     """
 
     id: str
     version: int
-    last_turn: int
+    last_turn: int | None
     next_name: int
     service: str | None
     tools: str | None
@@ -163,7 +163,7 @@ class Catalog(Protocol):
         """What `blob<number>` means in a conversation."""
         ...
 
-    def turns(self, tenant: str, conversation: str, *, after: int = 0, limit: int = 1000) -> list[TurnRecord]:
+    def turns(self, tenant: str, conversation: str, *, after: int = -1, limit: int = 1000) -> list[TurnRecord]:
         """Turns of a conversation by number, `limit` at a time; none where there is no such conversation."""
         ...
 

@@ -184,7 +184,7 @@ class MemoryCatalog:
         state = self._conversations.get((tenant, conversation))
         return None if state is None else state.names.get(number)
 
-    def turns(self, tenant: str, conversation: str, *, after: int = 0, limit: int = 1000) -> list[TurnRecord]:
+    def turns(self, tenant: str, conversation: str, *, after: int = -1, limit: int = 1000) -> list[TurnRecord]:
         state = self._conversations.get((tenant, conversation))
         if state is None:
             return []
@@ -231,7 +231,7 @@ def _record(conversation: str, state: _Conversation) -> ConversationRecord:
     return ConversationRecord(
         conversation,
         state.version,
-        max(state.turns, default=0),
+        max(state.turns, default=None),
         max(state.names, default=0) + 1,
         state.service,
         state.tools,

@@ -19,7 +19,7 @@ _TURN = """select number, request_digest, answer, record_digest, record_size, re
 _USES = """select 1 from names where tenant = ? and digest = ?
     union all select 1 from turns where tenant = ? and record_digest = ? limit 1"""
 _CONVERSATION = """select id, version,
-    (select coalesce(max(number), 0) from turns where turns.tenant = own.tenant and conversation = own.id),
+    (select max(number) from turns where turns.tenant = own.tenant and conversation = own.id),
     (select coalesce(max(number), 0) + 1 from names where names.tenant = own.tenant and conversation = own.id),
     service, tools, created_ms from conversations as own where tenant = ?"""
 
@@ -131,7 +131,7 @@ class SqliteCatalog:
         rows = self._session.read(f"{_NAME} and number = ?", (tenant, conversation, number))
         return _name(rows[0]) if rows else None
 
-    def turns(self, tenant: str, conversation: str, *, after: int = 0, limit: int = 1000) -> list[TurnRecord]:
+    def turns(self, tenant: str, conversation: str, *, after: int = -1, limit: int = 1000) -> list[TurnRecord]:
         rows = self._session.read(
             f"{_TURN} and number > ? order by number limit ?", (tenant, conversation, after, limit)
         )

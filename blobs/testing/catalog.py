@@ -150,7 +150,7 @@ class CatalogContract:
     def test_a_conversation_begins_empty(self, catalog: Catalog) -> None:
         """A new conversation is at version 1, has no turn, and its first name is 1."""
         made = catalog.create_conversation("a", "chat", created_ms=5, service="large", tools='["x"]')
-        assert (made.id, made.version, made.last_turn, made.next_name) == ("chat", 1, 0, 1)
+        assert (made.id, made.version, made.last_turn, made.next_name) == ("chat", 1, None, 1)
         assert (made.service, made.tools, made.created_ms) == ("large", '["x"]', 5)
         assert catalog.find_conversation("a", "chat") == made
         assert catalog.find_conversation("a", "other") is None

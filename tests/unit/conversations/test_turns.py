@@ -31,6 +31,18 @@ def test_the_same_turn_again_gives_the_same_bytes(chat: Conversation) -> None:
     assert json.dumps(chat.put_turn(1, calls("x", "y"))) == first
 
 
+def test_turns_may_be_numbered_from_0_and_with_gaps(chat: Conversation) -> None:
+    """Runtimes number as they like, upwards."""
+    for number, word in ((0, "x"), (1, "y"), (7, "z")):
+        answer = chat.put_turn(number, calls(word))
+        assert answer["turn"] == number
+        assert json.dumps(chat.put_turn(number, calls(word))) == json.dumps(answer)
+    assert chat.delete_turn(1)
+    assert [handle["blob"] for handle in chat.handles()] == ["blob1"]
+    assert chat.delete_turn(0)
+    assert chat.handles() == []
+
+
 def test_another_body_replaces_the_last_turn(chat: Conversation) -> None:
     """Names of the replaced turn are given anew."""
     chat.put_turn(1, calls("x"))
