@@ -5,6 +5,7 @@ belongs to the cell: the reading of Python's `csv`, save that an empty cell with
 whole blocks where every quote stands where a writer would put it, and line by line where one does not.
 """
 
+import csv
 import re
 from array import array
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from blobs.reading.source import Source
 
 RECORDS_PER_MARK = 1024
+_CSV_CELL_CHARS_MAX = 128 * 1024  # the limit that Python's csv has unless a process sets another
 _BLOCK_BYTES = 256 * 1024
 _QUOTE, _LF, _CR = 34, 10, 13
 
@@ -40,10 +42,20 @@ class Grammar:
     def _cell_bytes(self) -> re.Pattern[bytes]:
         return re.compile(self._cell.pattern.encode())
 
+    @cached_property
+    def _open(self) -> re.Pattern[bytes]:
+        """A line that begins outside of quotes and ends inside."""
+        mark = re.escape(self.delimiter)
+        quoted = r'"(?:[^"]++|"")*+'
+        return re.compile(rf'(?:(?:{quoted}"[^{mark}]*+|(?!")[^{mark}]*+){mark})*+{quoted}\Z'.encode())
+
     def cells(self, record: str) -> list[str | None]:
         """The cells of a record without its line end; None is an empty cell without quotes."""
         if not self.is_quoted or '"' not in record:
             return [cell or None for cell in record.split(self.delimiter)]
+        if '""' not in record and len(record) < _CSV_CELL_CHARS_MAX:
+            # No quote and no quoted cell is empty, so all that Python's csv cannot tell apart is missing cells.
+            return [cell or None for cell in next(csv.reader((record,), delimiter=self.delimiter))]
         cells: list[str | None] = []
         at = 0
         while True:
@@ -54,6 +66,12 @@ class Grammar:
             at = found.end() + 1
             if at > len(record):
                 return cells
+
+    def is_open_after(self, line: bytes, *, is_open: bool) -> bool:
+        """Whether a quoted cell is open after a physical line; `is_open` says that one was before it."""
+        if b'"' not in line:
+            return is_open
+        return self._open.match(b'"' + line if is_open else line) is not None
 
     def scan(self, line: bytes, *, is_open: bool) -> tuple[int, bool]:
         """How many delimiters separate cells in a physical line, and whether a quoted cell is open after it.
@@ -89,7 +107,7 @@ def each_record(source: Source, start: int, grammar: Grammar) -> Iterator[tuple[
         for line in block.splitlines(keepends=True):
             at += len(line)
             if not is_plain or is_open:
-                _, is_open = grammar.scan(line, is_open=is_open)
+                is_open = grammar.is_open_after(line, is_open=is_open)
                 if is_open:
                     pieces.append(line)
                     continue

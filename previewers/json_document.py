@@ -17,8 +17,8 @@ from previewers.json_shape import shape_of
 from previewers.json_sniff import is_document, utf8_head
 from previewers.json_structure import (
     REPEATED_KEYS_BYTES_MAX,
-    JsonBytes,
     Outline,
+    address,
     first_byte,
     is_valid,
     outline,
@@ -30,8 +30,10 @@ from previewers.json_table import COLUMNS_MAX, table_of
 from previewers.text_index import TextIndex
 
 PARTS_MAX = 100
+_LARGE_BYTES = 64 * 1024
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _NAMED_MAX = 20
+_PATH_CHARS_MAX = 300
 _KIND_NAMES = {b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
 
 
@@ -49,6 +51,7 @@ class JsonView(BaseView):
         self._outline = found
         self.count = len(found)
         self._pointers: dict[str, str] = {}
+        self._known: dict[tuple[int, int], Outline] = {}
         if found.kind == "object":
             self._find_parts()
 
@@ -60,7 +63,7 @@ class JsonView(BaseView):
 
     def shape(self) -> Any:
         """Types and counts: one sketch a key of an object, else one sketch."""
-        return shape_of(self._data, self._outline)
+        return shape_of(self._data, self._outlined)
 
     def part(self, name: str) -> View:
         """An array of objects inside the document, by its keys joined with dots."""
@@ -74,16 +77,19 @@ class JsonView(BaseView):
             return self
         if not path.startswith("/"):
             raise ToolInputError(
-                f"path: {path!r} is not a JSON Pointer.", hint=f'Write one such as "{self._example()}".'
+                f"path: {path[:_PATH_CHARS_MAX]!r} is not a JSON Pointer.",
+                hint=f'Write one such as "{self._example()}".',
             )
         data, found = self._data, self._outline
         walked = ""
         for step in path[1:].split("/"):
             place = _place(found, step.replace("~1", "/").replace("~0", "~"))
             if place is None:
-                raise ToolInputError(f"path: {path} does not exist; {_inventory(walked, data, found)}")
+                raise ToolInputError(
+                    f"path: {path[:_PATH_CHARS_MAX]} does not exist; {_inventory(walked, data, found)}"
+                )
             data = data[found.starts[place] : found.stops[place]]
-            found = outline(data)
+            found = self._outlined(data)
             walked += "/" + step
         return StringView(data, found) if first_byte(data) == b'"' else JsonView(data, found)
 
@@ -137,12 +143,23 @@ class JsonView(BaseView):
     def _value(self, place: int) -> memoryview:
         return self._data[self._outline.starts[place] : self._outline.stops[place]]
 
-    def _values(self) -> Iterator[JsonBytes]:
+    def _values(self) -> Iterator[memoryview]:
         return map(self._value, range(len(self._outline)))
 
     @cached_property
     def _text(self) -> TextIndex:
         return TextIndex(_BufferSource(self._data), UTF8)
+
+    def _outlined(self, value: memoryview) -> Outline:
+        """The outline of a value inside; that of a large one is found once."""
+        if value is self._data:
+            return self._outline
+        if len(value) < _LARGE_BYTES:
+            return outline(value)
+        place = (address(value), len(value))
+        if place not in self._known:
+            self._known[place] = outline(value)
+        return self._known[place]
 
     def _example(self) -> str:
         if self._outline.kind == "object" and self._outline.keys:
@@ -154,14 +171,14 @@ class JsonView(BaseView):
         for key, value in zip(self._outline.keys, self._values(), strict=True):
             self._add_part(key, "/" + _step(key), value)
             if first_byte(value) == b"{":
-                inner = outline(memoryview(value))
+                inner = self._outlined(value)
                 for below, start, stop in zip(inner.keys, inner.starts, inner.stops, strict=True):
                     self._add_part(f"{key}.{below}", f"/{_step(key)}/{_step(below)}", value[start:stop])
 
-    def _add_part(self, name: str, pointer: str, value: JsonBytes) -> None:
+    def _add_part(self, name: str, pointer: str, value: memoryview) -> None:
         if first_byte(value[:64]) != b"[" or name in self._pointers or len(self.parts) >= PARTS_MAX:
             return
-        found = outline(memoryview(value))
+        found = self._outlined(value)
         if len(found) and all(value[start] == ord("{") for start in found.starts):
             self._pointers[name] = pointer
             self.parts.append(Part(name, "entries", len(found)))
@@ -267,7 +284,7 @@ def _place(found: Outline, step: str) -> int | None:
 
 def _inventory(path: str, data: memoryview, found: Outline) -> str:
     """What there is at the last place of a path that exists."""
-    where = path or "the document"
+    where = path[-_PATH_CHARS_MAX:] or "the document"
     if found.kind == "array":
         count = len(found)
         return (

@@ -18,6 +18,7 @@ from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
 from blobs.reading.decoding import blocks, detect
 from blobs.reading.source import Source
+from previewers.json_entries import entries
 
 JsonBytes = bytes | memoryview
 
@@ -26,8 +27,8 @@ REPAIR_BYTES_MAX = 64 * 1024 * 1024
 REPEATED_KEYS_BYTES_MAX = 1024 * 1024
 """Up to this size every object of a text is searched for repeated keys, beyond it the outermost only."""
 
+_LARGE_BYTES = 64 * 1024
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
-_TOKEN = re.compile(_STRING + rb"|[\[\]{},]", re.DOTALL)
 _KEY = re.compile(rb"[\s,{]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _COMMENT = re.compile(rb"(" + _STRING + rb")|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rb"(" + _STRING + rb"|[\[{,:]\s*,)|,(?=\s*[\]}])", re.DOTALL)
@@ -65,6 +66,11 @@ def first_byte(text: JsonBytes) -> bytes:
     """The first byte that is not blank, or nothing."""
     found = _NOT_BLANK.search(text)
     return found.group() if found else b""
+
+
+def address(text: Any) -> int:
+    """Where in memory a buffer lies: how a piece of a text is found again in the whole."""
+    return int(np.frombuffer(text, np.uint8).__array_interface__["data"][0])
 
 
 def is_valid(text: JsonBytes) -> bool:
@@ -139,6 +145,9 @@ def outline(text: memoryview) -> Outline:
     """The outline of a JSON text; raises `UnreadableError` where it is none."""
     opening = first_byte(text)
     try:
+        if opening == b"[" and len(text) > _LARGE_BYTES:
+            _raw_decoder.decode(text)
+            return _of_large_array(text)
         if opening == b"[":
             return _of_array(text, _array_decoder.decode(text))
         if opening == b"{":
@@ -177,6 +186,15 @@ def _of_array(text: memoryview, raws: list[msgspec.Raw]) -> Outline:
     return Outline("array", starts, stops, starts)
 
 
+def _of_large_array(text: memoryview) -> Outline:
+    """The outline by commas alone: a list of what msgspec finds would take a hundred bytes an entry."""
+    found = entries(text)
+    if found is None:
+        raise _broken()
+    starts, stops = array("q", found[0].tobytes()), array("q", found[1].tobytes())
+    return Outline("array", starts, stops, starts)
+
+
 def _of_object(text: memoryview, raws: dict[str, msgspec.Raw]) -> Outline:
     starts, stops = _places(text, list(raws.values()))
     begins = array("q")
@@ -191,13 +209,12 @@ def _of_object(text: memoryview, raws: dict[str, msgspec.Raw]) -> Outline:
 
 
 def _places(text: memoryview, raws: list[msgspec.Raw]) -> "tuple[array[int], array[int]]":
-    base = np.frombuffer(text, np.uint8).__array_interface__["data"][0]
+    base = address(text)
     starts, stops = array("q"), array("q")
     for raw in raws:
-        octets = np.frombuffer(raw, np.uint8)
-        start = octets.__array_interface__["data"][0] - base
+        start = address(raw) - base
         starts.append(start)
-        stops.append(start + octets.size)
+        stops.append(start + memoryview(raw).nbytes)
     return starts, stops
 
 
@@ -225,9 +242,8 @@ def _outline_tolerantly(text: memoryview) -> Outline:
         found = _with_last_values(text, members)
         bounds = [(start, stop) for _, start, stop in members]
     else:
-        bounds = [_trimmed(text, start, stop) for start, stop in _entries(text)]
-        starts, stops = array("q", [start for start, _ in bounds]), array("q", [stop for _, stop in bounds])
-        found = Outline("array", starts, stops, starts)
+        found = _of_large_array(text)
+        bounds = list(zip(found.starts, found.stops, strict=True))
     for start, stop in bounds:
         try:
             exact_json.loads(text[start:stop])
@@ -237,45 +253,21 @@ def _outline_tolerantly(text: memoryview) -> Outline:
     return Outline(found.kind, found.starts, found.stops, found.begins, found.keys, found.repeated, problem)
 
 
-def _entries(text: memoryview) -> Iterator[tuple[int, int]]:
-    """What lies between the outermost commas of an array or object."""
-    depth = at = count = 0
-    closing = b"}" if first_byte(text) == b"{" else b"]"
-    for token in _TOKEN.finditer(text):
-        mark = token.group()[:1]
-        if mark in b"[{":
-            depth += 1
-            at = token.end() if depth == 1 else at
-        elif mark in b"]}":
-            depth -= 1
-            if depth == 0:
-                is_end = mark == closing and not _NOT_BLANK.search(text, token.end())
-                if not is_end:
-                    break
-                if count or _NOT_BLANK.search(text, at, token.start()):
-                    yield at, token.start()
-                return
-        elif mark == b"," and depth == 1:
-            yield at, token.start()
-            at = token.end()
-            count += 1
-    raise _broken()
-
-
 def _members(text: memoryview) -> Iterator[tuple[int, int, int]]:
     """Where each key of an object begins, and where its value begins and ends; repeated keys are all there."""
-    for start, stop in _entries(text):
+    for start, stop in _bounds(text):
         found = _KEY.match(text, start, stop)
         if found is None:
             raise _broken()
-        yield found.start(1), *_trimmed(text, found.end(), stop)
+        yield found.start(1), found.end(), stop
 
 
-def _trimmed(text: memoryview, start: int, stop: int) -> tuple[int, int]:
-    found = _NOT_BLANK.search(text, start, stop)
+def _bounds(text: memoryview) -> Iterator[tuple[int, int]]:
+    found = entries(text)
     if found is None:
-        return stop, stop
-    return found.start(), found.start() + len(bytes(text[found.start() : stop]).rstrip(b" \t\r\n"))
+        raise _broken()
+    starts, stops = found
+    return zip(starts.tolist(), stops.tolist(), strict=True)
 
 
 def _problem(text: memoryview) -> str:

@@ -1,6 +1,7 @@
 """Lines of JSON (NDJSON, JSON Lines): one value a line, broken at LF only."""
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
@@ -16,7 +17,7 @@ from blobs.reading.reader import Confidence, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
-from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, read_source, repeated_keys
+from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, outline, read_source, repeated_keys
 from previewers.json_table import table_of
 from previewers.text_index import TextIndex
 
@@ -55,7 +56,7 @@ class NdjsonView(BaseView):
     def shape(self) -> Any:
         """One sketch that fits the first rows."""
         first = [memoryview(line) for _, line in self._rows(ItemRange(0, min(_SKETCHED, self.count or 0)))]
-        return sketch(first, chars_max=SHAPE_CHARS_MAX) if first else None
+        return sketch(first, outline, chars_max=SHAPE_CHARS_MAX) if first else None
 
     def text_length(self) -> int:
         """The number of characters of the file."""
@@ -101,11 +102,17 @@ class NdjsonView(BaseView):
         if span.start >= stop:
             return iter(())
         mark = span.start // ROWS_PER_MARK
-        bad = set(self._bad)
-        walked = (
-            (at, line) for at, line in _lines(self._data, self._marks[mark]) if at not in bad and not line.isspace()
-        )
+        walked = self._good_lines(self._marks[mark])
         return islice(walked, span.start - mark * ROWS_PER_MARK, stop - mark * ROWS_PER_MARK)
+
+    def _good_lines(self, start: int) -> Iterator[tuple[int, bytes]]:
+        """The lines from a byte that begins one, without those that are blank or known to be bad."""
+        next_bad = bisect_left(self._bad, start)
+        for at, line in _lines(self._data, start):
+            if next_bad < len(self._bad) and self._bad[next_bad] == at:
+                next_bad += 1
+            elif not line.isspace():
+                yield at, line
 
     def _place(self, row: int) -> int:
         return next((at for at, _ in self._rows(ItemRange(row, row + 1))), self._data.size)

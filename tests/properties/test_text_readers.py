@@ -67,6 +67,7 @@ def test_any_bytes_are_rows(content, cut):
     check(CsvReader().open(BytesSource(content)), content, cut)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(
     ROWS, st.sampled_from(",;\t|"), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]), st.sampled_from(["\n", "\r\n"])
 )
@@ -151,6 +152,7 @@ def test_paths_reach_every_value(value):
     walk(value, "")
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(
     st.lists(st.one_of(VALUES.map(json.dumps), st.sampled_from(["", " ", "bad", '{"a":1} x', "NaN"]))),
     st.integers(0, 9),

@@ -336,3 +336,37 @@ def test_numbers_keep_their_digits(number):
     """Long, precise and huge numbers come out as they went in, wherever they stand."""
     assert written(open_json(f"[{number}]")) == [number]
     assert written(open_json(f'{{"a":{{"b":[{number},NaN]}}}}').at("/a/b/0")) == [number]
+
+
+@pytest.mark.parametrize("indent", [None, 1, 40])
+def test_large_arrays(indent):
+    """Arrays over many blocks are cut at their outermost commas, whatever stands in their strings."""
+    values = [{"i": i, "s": "\\" * (i % 7) + '",][}{' * (i % 3), "n": [[i], {"x": {}}]} for i in range(30_000)]
+    content = json.dumps(values, indent=indent)
+    assert len(content) > 1_500_000
+    view = open_json(content)
+    assert view.count == 30_000
+    assert [value["s"] for value in view.items(ItemRange(14_000, 14_020))] == [
+        each["s"] for each in values[14_000:14_020]
+    ]
+    assert content[view.text_offset(29_999)] == "{"
+    part = view.slice(ItemRange(7, 9))[0]
+    assert json.loads(part) == values[7:9]
+
+
+def test_large_arrays_that_are_not_strict():
+    """One value that is not strict does not keep a large array from being read, a broken one does."""
+    good = '{"a": [1, 2, "x"]},' * 20_000
+    assert open_json(f"[{good} NaN]").count == 20_001
+    assert open_json(f"[{good} 1,]").count == 20_001
+    for broken in (f"[{good} nope]", f"[{good} 1", f"[{good}, 1]", f"[{good} 1]]", f"[{good} 1}}"):
+        with pytest.raises(UnreadableError):
+            open_json(broken)
+
+
+def test_blanks_between_entries():
+    """Long stretches of blanks cost no more than their length."""
+    content = f"[{' ' * 300_000}1,{chr(10) * 200_000}2{' ' * 100_000}]"
+    view = open_json(content)
+    assert written(view) == ["1", "2"]
+    assert view.text_offset(1) == content.index("2")
