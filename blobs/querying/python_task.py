@@ -61,10 +61,14 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[s
     )
     paths = {name: blob.path for name, blob in blobs.items()}
     try:
-        return answer.of(_result(call.code, blobs))
+        result = _result(call.code, blobs)
+    except BaseException as error:  # the tool door: a program may raise anything
+        raise python_errors.told(error, call.code, paths) from error
+    try:
+        return answer.of(result)
     except ToolInputError:
         raise
-    except BaseException as error:  # the tool door: a program may raise anything
+    except BaseException as error:  # the result's own methods run here
         raise python_errors.told(error, call.code, paths) from error
 
 

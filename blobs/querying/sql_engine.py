@@ -26,9 +26,9 @@ STATEMENTS = ("SELECT", "MULTI")
 class SqlEngine:
     """An in-memory DuckDB over views of Parquet files, locked. A context manager.
 
-    `tables` maps names (`blob1`, or `blob1.part`) to files. `memory_bytes` bounds only what DuckDB's buffers hold; about
-    as much again is taken beside them; `deadline_ms` interrupts a query on a best effort. The real bounds of both are
-    set by whoever holds this process.
+    `tables` maps names (`blob1`, or `blob1.part`) to files. `memory_bytes` bounds what DuckDB's buffers hold; about as
+    much again is taken beside them. `deadline_ms` interrupts a query on a best effort. The real bounds of both are set
+    by whoever holds this process.
     """
 
     def __init__(

@@ -125,7 +125,8 @@ def test_text_types(texts: list[str | None], expected: str) -> None:
 def test_value_types(cells: list[Any], expected: str) -> None:
     """Values that have types get one that holds each of them exactly."""
     numbers = [
-        exact_json.loads(each) if isinstance(each, str) and (each[0].isdigit() or each == "NaN") else each for each in cells
+        exact_json.loads(each) if isinstance(each, str) and (each[0].isdigit() or each == "NaN") else each
+        for each in cells
     ]
     assert value_type(*numbers) == expected
 
@@ -161,7 +162,16 @@ def test_names_are_quoted_where_sql_needs_it() -> None:
 def test_text_survives(tmp_path: Path) -> None:
     """SQL gives back the text of every cell as it was in the file."""
     rows = [
-        ["1", "00123", "123456789012345678901234567890", "1.50", "true", "2024-02-29", "2024-01-01 00:00:00.5", "é€𝄞 \t\"'"],
+        [
+            "1",
+            "00123",
+            "123456789012345678901234567890",
+            "1.50",
+            "true",
+            "2024-02-29",
+            "2024-01-01 00:00:00.5",
+            "é€𝄞 \t\"'",
+        ],
         ["-7", "", "0", "-0.25", "false", "0001-01-01", "9999-12-31 23:59:59", "NA"],
         [None, "1e5", "-1", "10.00", None, None, None, "a\nb"],
     ]
@@ -240,8 +250,8 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     described = pq.ParquetFile(io.BytesIO(content)).metadata
     assert [described.row_group(i).num_rows for i in range(described.num_row_groups)] == [32_768, 32_768, 4_464]
     assert described.row_group(0).column(0).compression == "ZSTD"
-    query = "SELECT count(*), min(id), max(id), bool_and(name = 'name ' || id), bool_and(file_row_number = id) FROM (SELECT *, file_row_number FROM t)"
-    query = query.replace("(SELECT *, file_row_number FROM t)", f"read_parquet('{tmp_path / 't.parquet'}')")
+    query = "SELECT count(*), min(id), max(id), bool_and(name = 'name ' || id), bool_and(file_row_number = id) FROM "
+    query += f"read_parquet('{tmp_path / 't.parquet'}')"
     assert read_back(tmp_path, content, query) == [(70_000, 0, 69_999, True, True)]
 
 
@@ -276,7 +286,8 @@ ARROW = [
     (pa.array([Decimal(10) ** 40], pa.decimal256(60, 2)), "VARCHAR", ["1" + "0" * 40 + ".00"]),
     (pa.array([Decimal("1.5")], pa.decimal32(5, 2)), "DECIMAL(5,2)", ["1.50"]),
     (pa.array([Decimal("1200")], pa.decimal128(5, -2)), "VARCHAR", ["1200"]),
-    (pa.array([93_784_000_000_001, -1_500_000_000, None], pa.duration("ns")), "VARCHAR", ["26:03:04.000000001", "-00:00:01.5", None]),
+    (pa.array([93_784_000_000_001, None], pa.duration("ns")), "VARCHAR", ["26:03:04.000000001", None]),
+    (pa.array([-1_500], pa.duration("ms")), "VARCHAR", ["-00:00:01.5"]),
     (pa.array([90], pa.duration("s")), "VARCHAR", ["00:01:30"]),
     (pa.array([(1, 2, 3_000_000_000)], pa.month_day_nano_interval()), "VARCHAR", ["1 months 2 days 00:00:03"]),
     (pa.array(["x", None, "x"]).dictionary_encode(), "VARCHAR", ["x", None, "x"]),
@@ -299,7 +310,7 @@ ARROW = [
     (pa.array([{"t": 1}], pa.struct([("t", pa.duration("s"))])), "JSON", ['{"t":"00:00:01"}']),
     (pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["i", "I"]), "JSON", ['{"i":1,"I_1":2}']),
     (
-        pa.UnionArray.from_dense(pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([5]), pa.array(["x"])]),
+        pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([5, 6]), pa.array(["w", "x"])]),
         "JSON",
         ["5", '"x"'],
     ),
@@ -349,5 +360,5 @@ def test_arrow_table_in_memory() -> None:
     """The same typed columns are to be had without a file."""
     rows = [["2024-01-01 00:00:00", "1"], [None, "2"]]
     table = arrow_table(Table(["t", "n"], rows=lambda: iter(rows), is_text=True))
-    assert table.column("t").to_pylist() == [datetime(2024, 1, 1), None]  # noqa: DTZ001
+    assert table.column("t").to_pylist() == [datetime(2024, 1, 1), None]
     assert table.column("n").to_pylist() == [1, 2]

@@ -114,12 +114,20 @@ def test_queries(ask: Ask, query: str, expected: str) -> None:
         ("'a'::enum('a', 'b')", "ENUM('a', 'b')", '"a"'),
         ("[1.5::decimal(3,1), null]", "DECIMAL(3,1)[]", "[1.5,null]"),
         ("[1, 2]::int[2]", "INTEGER[2]", "[1,2]"),
-        ("{'a': date '2024-01-01', 'b c': [0.1::float]}", 'STRUCT(a DATE, "b c" FLOAT[])', '{"a":"2024-01-01","b c":[0.1]}'),
+        (
+            "{'a': date '2024-01-01', 'b c': [0.1::float]}",
+            'STRUCT(a DATE, "b c" FLOAT[])',
+            '{"a":"2024-01-01","b c":[0.1]}',
+        ),
         ("map {date '2020-01-01': 1}", "MAP(DATE, INTEGER)", '{"2020-01-01":1}'),
         ("""'{"a":1.10,"b":[1e2]}'::json""", "JSON", '{"a":1.10,"b":[1e2]}'),
         ("['1.10'::json]", "JSON[]", "[1.10]"),
         ("'101'::bit", "BIT", '"101"'),
-        ("123456789012345678901234567890123456789012345::bignum", "BIGNUM", "123456789012345678901234567890123456789012345"),
+        (
+            "123456789012345678901234567890123456789012345::bignum",
+            "BIGNUM",
+            "123456789012345678901234567890123456789012345",
+        ),
         ("'é€𝄞'", "VARCHAR", '"é€𝄞"'),
         ("{'a': 1}::variant", "VARIANT", '{"a":1}'),
         ("''", "VARCHAR", '""'),
@@ -192,7 +200,9 @@ def test_a_result_over_the_limit_is_counted_but_not_stored(ask: Ask) -> None:
     assert [told.value["count"], told.value["is_exact"], told.value["complete"]] == [1_000_000, True, False]
     assert "payload_type" not in told.value
     assert "too large to be kept" in told.value["note"]
-    assert ask("select range, random() from range(1000000)", save=True, result_bytes_max=10_000).code == "result_too_large"
+    assert (
+        ask("select range, random() from range(1000000)", save=True, result_bytes_max=10_000).code == "result_too_large"
+    )
 
 
 def test_long_cells_are_cut_and_counted(ask: Ask) -> None:
@@ -217,7 +227,11 @@ def test_names_are_made_unique(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("query", "message", "hint"),
     [
-        ("select * from blob9", "Table with name blob9 does not exist!\nLINE 1: select * from blob9\n", "Tables: blob1 (id BIGINT"),
+        (
+            "select * from blob9",
+            "Table with name blob9 does not exist!\nLINE 1: select * from blob9\n",
+            "Tables: blob1 (id BIGINT",
+        ),
         ("select\n  foo\nfrom blob1", 'column "foo" not found', 'blob1."order items" (tail JSON'),
         ("select\n  foo\nfrom blob1", "LINE 2:   foo\n          ^^^", ""),
         ("select 1\nfro m x", 'syntax error at or near "m"\nLINE 2: fro m x', ""),
@@ -366,7 +380,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("statement", HOSTILE)
-def test_hostile_statements(ask: Ask, child: Child, tmp_path: Path, parquet: Callable[..., Path], statement: str) -> None:
+def test_hostile_statements(
+    ask: Ask, child: Child, tmp_path: Path, parquet: Callable[..., Path], statement: str
+) -> None:
     """Whatever is asked, no other file is read or written, nothing is set, and the tables stay as they are."""
     canary = tmp_path / "canary.txt"
     canary.write_text(CANARY)
