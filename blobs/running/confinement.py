@@ -37,7 +37,6 @@ class Confinement:
         self.plan = plan
         self.layers = plan.layers
         self.abi = kernel.landlock_abi()
-        self.has_process_files = False
         self._machine = _machine_for(plan)
         least = landlock.ABI_MIN if self.layers.namespaces else landlock.ABI_MIN_ALONE
         if self.layers.landlock and self.abi < least:
@@ -53,8 +52,11 @@ class Confinement:
         """What `seal` needs open in the worker."""
         return [descriptor for descriptor, _ in self._rules]
 
-    def measure(self) -> None:
-        """In the zygote, when everything is loaded: open what the rules name, and see how much memory is in use."""
+    def measure(self, processes: int) -> None:
+        """In the zygote, when everything is loaded: open what the rules name, see how much memory is in use.
+
+        `processes` is an open /proc, the last that this process knows of.
+        """
         if self.layers.landlock:
             self._rules = [
                 landlock.reading_rule(path) for path in self.plan.visible_paths if not Path(path).is_symlink()
@@ -62,7 +64,7 @@ class Confinement:
             for name in namespaces.DEVICES:
                 device = os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC)
                 self._rules.append((device, landlock.READ_AND_WRITE_FILE))
-        sizes = _own_sizes()
+        sizes = _own_sizes(processes)
         self._data_bytes = sizes.get("VmData", _UNKNOWN_DATA_BYTES)
         self._address_bytes = sizes.get("VmSize", _UNKNOWN_ADDRESS_BYTES)
 
@@ -73,8 +75,6 @@ class Confinement:
         """
         if self.layers.namespaces:
             kernel.unshare(kernel.CLONE_NEWNS)
-            if self.has_process_files:
-                namespaces.mount_process_files()
             namespaces.mount_scratch(self.plan.scratch, size=SCRATCH_BYTES, files=SCRATCH_FILES)
             namespaces.mount_scratch(_BLOBS, size=64 << 10, files=256)
             os.chdir(self.plan.scratch)
@@ -127,7 +127,7 @@ class Confinement:
             paths[name] = place
         namespaces.make_read_only(_BLOBS)
         if self.layers.landlock:
-            rules += [landlock.reading_rule(path) for path in ("/proc", "/etc", _BLOBS)]
+            rules += [landlock.reading_rule(path) for path in ("/etc", _BLOBS)]
             scratch = os.open(self.plan.scratch, os.O_PATH | os.O_CLOEXEC)
             rules.append((scratch, landlock.SCRATCH))
         return paths, size, rules
@@ -198,12 +198,14 @@ def _own_cgroup_files() -> list[str]:
     return [f"{folder}/{name}" for folder in sorted(folders) for name in _CGROUP_FILES]
 
 
-def _own_sizes() -> dict[str, int]:
+def _own_sizes(processes: int) -> dict[str, int]:
     """VmData and VmSize of this process in bytes, as far as /proc tells."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        descriptor = os.open("self/status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
     except OSError:
         return {}
+    with os.fdopen(descriptor) as status:
+        lines = status.read().splitlines()
     fields = [line.split() for line in lines if line.startswith(("VmData:", "VmSize:"))]
     return {name.rstrip(":"): int(kib) * 1024 for name, kib, _ in fields}
 

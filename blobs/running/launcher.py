@@ -28,21 +28,25 @@ def launch(control_descriptor: int, binding_descriptor: int) -> NoReturn:
     try:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         confinement = Confinement(plan)
+        processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         if plan.layers.namespaces:
-            _split(plan, control, binding, confinement)
+            _split(plan, control, binding, processes)
         elif plan.layers.is_sandbox and os.getuid() == 0:
             _become_nobody(plan)
     except Exception as error:  # noqa: BLE001 (the host must hear of it, whatever it is)
         zygote.fail(control, error)
     binding.close()
-    zygote.run(plan, control, confinement)
+    zygote.run(plan, control, confinement, processes)
 
 
-def _split(plan: Plan, control: socket.socket, binding: socket.socket, confinement: Confinement) -> None:
-    """Fork into binder and zygote; returns in the latter, as process 1 of the cell's namespaces."""
+def _split(plan: Plan, control: socket.socket, binding: socket.socket, processes: int) -> None:
+    """Fork into binder and zygote; returns in the latter, as process 1 of the cell's namespaces.
+
+    `processes` is the host's /proc: it stays open, because there is none inside.
+    """
     was_privileged = namespaces.is_privileged()
     if not was_privileged:
-        namespaces.follow_host_mounts()
+        namespaces.follow_host_mounts(processes=processes)
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork():
@@ -58,14 +62,13 @@ def _split(plan: Plan, control: socket.socket, binding: socket.socket, confineme
         os._exit(0)
     binding.close()
     here.close()
-    namespaces.enter_cell(plan, was_privileged=was_privileged)
-    user_namespace = os.open("/proc/self/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    namespaces.enter_cell(plan, was_privileged=was_privileged, processes=processes)
+    user_namespace = os.open("self/ns/user", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
     socket.send_fds(there, [b"U"], [user_namespace])
     os.close(user_namespace)
     there.close()
     if os.fork():
         os._exit(0)
-    confinement.has_process_files = namespaces.mount_process_files()
 
 
 def _become_nobody(plan: Plan) -> None:

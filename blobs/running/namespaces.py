@@ -12,6 +12,8 @@ from blobs.running.plan import CELL_USER, Plan
 DEVICES = ("null", "zero", "urandom", "random")
 
 _READ_ONLY = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV
+_READ_ONLY_DEVICE = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NOEXEC
+"""A device can be written to also through a read-only mount, but its times and mode cannot be changed."""
 _PLAIN_FILES = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
 _ALL_BUT_USER = (
     kernel.CLONE_NEWNS
@@ -28,32 +30,36 @@ def is_privileged() -> bool:
     return kernel.has_capabilities(kernel.CAP_SYS_ADMIN, kernel.CAP_SETUID)
 
 
-def enter_user_namespace(user: int, group: int) -> None:
-    """Become root of a new user namespace in which nobody exists but this user."""
+def enter_user_namespace(user: int, group: int, *, processes: int) -> None:
+    """Become root of a new user namespace in which nobody exists but this user. `processes` is an open /proc."""
     kernel.unshare(kernel.CLONE_NEWUSER)
     for name, text in (("setgroups", "deny"), ("gid_map", f"0 {group} 1"), ("uid_map", f"0 {user} 1")):
-        Path("/proc/self", name).write_text(text)
+        descriptor = os.open(f"self/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=processes)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
 
 
-def follow_host_mounts() -> None:
+def follow_host_mounts(*, processes: int) -> None:
     """Enter, as an unprivileged user, namespaces in which files can be bound and the host's new mounts still appear."""
-    enter_user_namespace(os.getuid(), os.getgid())
+    enter_user_namespace(os.getuid(), os.getgid(), processes=processes)
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_SLAVE)
 
 
-def enter_cell(plan: Plan, *, was_privileged: bool) -> None:
+def enter_cell(plan: Plan, *, was_privileged: bool, processes: int) -> None:
     """Enter every namespace and the cell's root; root gives itself up for good. The next child is process 1 inside.
 
     Root builds the tree first, as itself: afterwards, as another user, it could not walk to libraries in its home. Its
     mounts are then locked by the user namespace. The pid namespace must belong to that user namespace, or the zygote
-    could not go back to it after making a worker's.
+    could not go back to it after making a worker's. There is no /proc inside: it tells where things lie on the host.
     """
     if was_privileged:
         kernel.unshare(kernel.CLONE_NEWNS)
         _build_root(plan)
         become(CELL_USER)
-        enter_user_namespace(CELL_USER, CELL_USER)
+        enter_user_namespace(CELL_USER, CELL_USER, processes=processes)
         kernel.unshare(_ALL_BUT_USER)
     else:
         kernel.unshare(_ALL_BUT_USER)
@@ -67,16 +73,6 @@ def become(user: int) -> None:
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the change cleared it, and /proc/self became root's
-
-
-def mount_process_files() -> bool:
-    """Mount a /proc of this pid namespace. False in a container whose own is masked: there a cell goes without."""
-    try:
-        kernel.mount("proc", "/proc", "proc", _PLAIN_FILES, "subset=pid")
-    except OSError:
-        kernel.mount("none", "/proc", "tmpfs", _PLAIN_FILES | kernel.MS_RDONLY, "size=4k")
-        return False
-    return True
 
 
 def mount_scratch(path: str, *, size: int, files: int) -> None:
@@ -95,7 +91,6 @@ def _build_root(plan: Plan) -> None:
     trees = {path: kernel.clone_mount(path, is_recursive=True) for path in plan.visible_paths if path not in links}
     devices = {f"/dev/{name}": kernel.clone_mount(f"/dev/{name}") for name in DEVICES}
     folders = {path for path in trees if Path(path).is_dir()}
-    processes = kernel.clone_mount("/proc", is_recursive=True)
 
     root = Path("/tmp" if Path("/tmp").is_dir() else "/mnt")  # noqa: S108 (only a place to mount on)
     kernel.mount("cell", str(root), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
@@ -108,12 +103,11 @@ def _build_root(plan: Plan) -> None:
         kernel.change_mount(descriptor, _READ_ONLY, is_recursive=True)
         kernel.attach_mount(descriptor, _mount_point(root, path, is_folder=path in folders))
     for path, descriptor in devices.items():
+        kernel.change_mount(descriptor, _READ_ONLY_DEVICE)
         kernel.attach_mount(descriptor, _mount_point(root, path, is_folder=False))
     for path in ("/proc", "/blobs", "/etc", "/.old", plan.scratch, "/tmp"):  # noqa: S108 (the cell's own)
         _mount_point(root, path, is_folder=True)
     Path(f"{root}/etc/passwd").write_text(f"cell:x:65534:65534::{plan.scratch}:/\n")
-    # The kernel mounts a fresh /proc only where a whole one is seen: this one stays below it.
-    kernel.attach_mount(processes, f"{root}/proc")
 
     os.chdir(root)
     kernel.pivot_root(".", ".old")

@@ -190,7 +190,7 @@ class CellPool:
     def _replace(self, zygote: ZygoteProcess) -> None:
         """Start a successor in the background, unless one is on its way. Called from any thread."""
         with self._changed:
-            is_current = getattr(self, "_zygote", None) is zygote
+            is_current = getattr(self, "_zygote", None) is zygote  # none yet if the first ends at once
             if self._is_closed or not is_current or (self._replacing and self._replacing.is_alive()):
                 return
             self._replacing = threading.Thread(target=self._start_successor, args=(zygote,), daemon=True)

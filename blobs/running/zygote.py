@@ -33,7 +33,7 @@ class Zygote:
         self._call_of: dict[int, tuple[int, int]] = {}
         """By pidfd: the process and the number the host gave it."""
 
-    def load(self) -> dict[str, Any]:
+    def load(self, processes: int) -> dict[str, Any]:
         """Import everything and freeze it; answers what the host should know.
 
         Raises `RuntimeError` if a library started a thread: a fork would copy locks that nobody will ever release.
@@ -51,7 +51,7 @@ class Zygote:
                 self._broken[name] = f"{place}: {type(error).__name__}: {error}"
         loop_wakeup.install()
         _warm_up()
-        self._confinement.measure()
+        self._confinement.measure(processes)
         _write_lines_at_once()
         # Without freezing, the first collection in a worker touches, so copies, every page: 50 ms a call.
         gc.collect()
@@ -120,11 +120,12 @@ class Zygote:
             os._exit(0)
 
 
-def run(plan: Plan, control: socket.socket, confinement: Confinement) -> NoReturn:
-    """Load and serve; a failure is told to the host in one message."""
+def run(plan: Plan, control: socket.socket, confinement: Confinement, processes: int) -> NoReturn:
+    """Load and serve; a failure is told to the host in one message. `processes` is an open /proc; it is closed."""
     try:
         zygote = Zygote(plan, control, confinement)
-        facts = zygote.load()
+        facts = zygote.load(processes)
+        os.close(processes)
     except Exception as error:  # noqa: BLE001 (the host must hear of it, whatever it is)
         fail(control, error)
     control.send(json.dumps({"ready": facts}).encode())

@@ -58,10 +58,11 @@ class Worker:
         """Kill the process and close everything. The zygote reaps it."""
         self.kill()
         self.job.close()
-        for descriptor in (self.printed, self.result, self.pidfd):
+        descriptors = (self.printed, self.result, self.pidfd)
+        self.printed = self.result = self.pidfd = -1
+        for descriptor in descriptors:
             if descriptor >= 0:
                 os.close(descriptor)
-        self.printed = self.result = self.pidfd = -1
 
 
 class ZygoteProcess:

@@ -124,7 +124,16 @@ FILES = [
     Attack(
         "read the machine's memory use", "evidence = open('/proc/meminfo').read(9)", allowed=("B",)
     ),  # DuckDB needs it
-    Attack("read mounts of the host", "evidence = [l for l in open('/proc/self/mountinfo') if '/sys' in l] or None"),
+    Attack("read mounts", "evidence = open('/proc/self/mountinfo').read(1)"),
+    Attack("read memory maps", "evidence = open('/proc/self/maps').read(1)"),
+    Attack(
+        "learn where the blob lies", "evidence = FOLDER in os.path.realpath(files['blob']) or None", allowed=("B",)
+    ),  # a link to it
+    Attack(
+        "learn where an open blob lies",
+        "f = open(files['blob']); evidence = os.readlink(f'/proc/self/fd/{f.fileno()}')",
+        allowed=("B",),
+    ),
     Attack("write a kernel setting", "open('/proc/sys/kernel/hostname', 'a').close(); evidence = 1"),
     Attack(
         "write to a cgroup",

@@ -19,6 +19,9 @@ text = open(files["blob"]).read()
 again = open(files["blob"]).read()
 thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
 reply.write(text.encode())
+import duckdb, pandas
+assert duckdb.sql(f"select count(*) from read_csv('{files['blob']}', header=false)").fetchall() == [(1,)]
+assert len(pandas.read_csv(files["blob"], header=None)) == 1
 result = [text == again, asyncio.run(asyncio.sleep(0, "slept")), len(bytearray(10 << 20))]
 try: bytearray(1 << 30)
 except MemoryError: result.append("bounded")
@@ -31,7 +34,9 @@ def main() -> None:
     found: dict[str, object] = {"user": os.getuid()}
     with (
         set_scene(Path(sys.argv[2])) as scene,
-        open_pool(tasks=tasks, trusted_tasks=("attack",), preload=(), cells_max=1, tiers=tiers) as cells,
+        open_pool(
+            tasks=tasks, trusted_tasks=("attack",), preload=("pandas", "duckdb"), cells_max=1, tiers=tiers
+        ) as cells,
     ):
         found |= cells.describe()
         private = scene.folder.parent / "private"

@@ -123,7 +123,7 @@ def test_control_calls_pass_by_value(ask):
     assert ask("ioctl", 1, 0x5413) == ALLOW
     assert ask("ioctl", 1, 0x5412) == refusal(errno.ENOTTY)  # TIOCSTI: typing for the user
     assert ask("prctl", 15) == ALLOW
-    for option in (1, 4, 8, 22, 24, 28, 38, 47):
+    for option in (1, 2, 4, 8, 22, 23, 24, 28, 36, 38, 47):
         assert ask("prctl", option) == DENIED
     assert ask("madvise", 0, 4096, 4) == ALLOW
     for advice in (12, 100, 101):

@@ -32,9 +32,13 @@ if [ -d "$home" ] && [ "$home" != / ]; then
     mkdir -p "$SCENE/home" && mount --bind "$home" "$SCENE/home" && mount -t tmpfs -o mode=755 none "$home"
     for each in $PREFIXES; do mkdir -p "$each"; mount --bind "$SCENE/home${each#$home}" "$each"; done
 fi
+if [ "$MASKED" ]; then mount -t tmpfs none /proc/irq; mount --bind /dev/null /proc/kallsyms; fi
 exec "$@"
 """
-"""The interpreter may lie in a home that only root may enter: show a user the interpreter there, and nothing else."""
+"""The interpreter may lie in a home that only root may enter: show a user the interpreter there, and nothing else.
+
+With MASKED parts of /proc are hidden as containers hide them, and the kernel refuses to mount another.
+"""
 
 
 @pytest.fixture
@@ -60,7 +64,7 @@ def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = 
     command = [
         *("unshare", "-m", "sh", "-c", PUBLIC, "sh", str(Path.home())),
         *become,
-        *(*python, "-m", "tests.security.cell.pretend", host),
+        *(*python, "-m", "tests.security.cell.pretend", host.replace("masked", "nothing")),
         *(*python, "-m", "tests.security.cell.probe", tiers, str(work)),
     ]
     prefixes = {prefix for prefix in (sys.prefix, sys.base_prefix) if prefix.startswith(f"{Path.home()}/")}
@@ -68,6 +72,7 @@ def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = 
         **{name: value for name, value in os.environ.items() if name != "HOME"},
         "PREFIXES": " ".join(sorted(prefixes)),
         "SCENE": str(scene),
+        "MASKED": "yes" if host == "masked" else "",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
@@ -87,6 +92,8 @@ def allowed(tier: str) -> set[str]:
     ("tier", "host", "user"),
     [
         pytest.param("A", "nothing", USER, id="A as an ordinary user"),
+        pytest.param("A", "masked", None, id="A as root where /proc is masked"),
+        pytest.param("A", "masked", USER, id="A as an ordinary user where /proc is masked"),
         pytest.param("B", "nothing", None, id="B as root"),
         pytest.param("B", "docker", None, id="B as root in a container"),
         pytest.param("B", "docker", USER, id="B as an ordinary user in a container"),
