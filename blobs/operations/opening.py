@@ -79,6 +79,6 @@ def _check(view: View) -> None:
     if view.unit is not None and (view.count is None or view.count < 0):
         raise UnreadableError("the reader does not say how many items there are")
     if view.count:
-        last = list(view.items(ItemRange(view.count - 1, view.count)))
+        last = list(view.glimpse(ItemRange(view.count - 1, view.count)))
         if len(last) != 1:
             raise UnreadableError(f"the reader counts {view.count} {view.unit} but does not give the last one")

@@ -1,5 +1,6 @@
 """Profiles of stored blobs: found once, kept, and never a reason to fail a turn."""
 
+import logging
 import re
 import threading
 from typing import Any
@@ -12,6 +13,8 @@ from blobs.domain.reference import Reference
 from blobs.operations.opening import FALLBACKS
 from blobs.operations.workshop import TaskFailure, Workshop
 from blobs.reading.cost import undecoded_cost
+
+_log = logging.getLogger("blobs.operations")
 
 RECIPE = "1"
 """Changes whenever a profile of the same bytes may come out differently, so that kept ones are not mistaken."""
@@ -40,6 +43,7 @@ class Profiles:
             return kept
         avoid: list[str] = []
         notes: list[str] = []
+        is_final = True  # without a cell the blob is told as what it looks like, and looked at again later
         for _ in range(3):
             try:
                 found = self._find(tenant, reference, avoid, notes, self._workshop.limits.preview_ms_max)
@@ -50,12 +54,15 @@ class Profiles:
                 notes.append(f"the reader {name or 'of this format'!r} {_REASONS[failure.outcome.status]}")
                 avoid.append(name) if name else avoid.extend(self._all_but_fallbacks())
             except SandboxError as refusal:
-                notes.append(f"not read as its format: {refusal.message}")
+                _log.warning("preview without a cell: %s", refusal)
+                notes.append("not read as its format: this host gives no sandbox for that now")
                 avoid.extend(self._all_but_fallbacks())
+                is_final = False
             except (UnreadableError, ToolInputError):
                 break
             else:
-                self._keep(tenant, reference, found)
+                if is_final:
+                    self._keep(tenant, reference, found)
                 return found
         return self._bare(reference, notes)
 

@@ -85,8 +85,8 @@ def _spread(view: View, count: int) -> Iterator[str]:
 
 def _preview(view: View, columns: list[str], notes: list[str], bytes_max: int) -> dict[str, Any]:
     count = view.count or 0
-    first = list(islice(view.items(ItemRange(0, min(count, _LAYOUTS[0][0]))), _LAYOUTS[0][0])) if view.unit else []
-    last = list(view.items(ItemRange(max(len(first), count - 2), count))) if count > len(first) else []
+    first = list(islice(view.glimpse(ItemRange(0, min(count, _LAYOUTS[0][0]))), _LAYOUTS[0][0])) if view.unit else []
+    last = list(view.glimpse(ItemRange(max(len(first), count - 2), count))) if count > len(first) else []
     shape = view.shape()
     for first_max, chars_max in _LAYOUTS:
         preview = _layout(view, columns, shape, notes, first, last, first_max, chars_max)

@@ -50,10 +50,11 @@ def compile_pattern(call: SearchCall) -> tuple[_Engine, _Engine | None]:
         ) from None
 
 
-def search(view: View, call: SearchCall, *, bytes_max: int, wall_ms: int, source_bytes: int) -> dict[str, Any]:
+def search(view: View, call: SearchCall, *, bytes_max: int, deadline: float, source_bytes: int) -> dict[str, Any]:
     """The `data` of an answer: matches in order from item `start`, how many there are, and what was searched.
 
-    `found` counts the items that match from `start` on; the count goes on after `limit` is reached, within the time.
+    `found` counts the items that match from `start` on; the count goes on after `limit` is reached, until `deadline`
+    (of the monotonic clock).
     """
     assert view.unit is not None
     engine, prefilter = compile_pattern(call)
@@ -61,7 +62,7 @@ def search(view: View, call: SearchCall, *, bytes_max: int, wall_ms: int, source
     start = start_within(call, total, view.unit)
     columns = chosen_columns(view, call.columns)
     names = None if columns is None or call.columns is None else [name for name, _ in columns]
-    hunt = _Hunt(view, engine, prefilter, names, deadline=time.monotonic() + wall_ms / 1000)
+    hunt = _Hunt(view, engine, prefilter, names, deadline=deadline)
     matches: list[dict[str, Any]] = []
     room = bytes_max - ENVELOPE_BYTES - 400 - 2 * len(exact_json.dumps(call.arguments()))
     resume: int | None = None

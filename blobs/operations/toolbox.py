@@ -1,11 +1,12 @@
 """The three tools over named blobs, on the host's side: bounded answers, and instructions where there is none."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from blobs.domain import exact_json
-from blobs.domain.errors import BlobsError
+from blobs.domain.errors import BlobsError, SandboxError
 from blobs.domain.limits import Limits
 from blobs.operations.answers import Target, ToolAnswer
 from blobs.operations.coding import run_python, run_sql
@@ -13,6 +14,8 @@ from blobs.operations.columnar_copies import ColumnarCopies
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
 from blobs.operations.workshop import Done, TaskFailure, Workshop, explain
+
+_log = logging.getLogger("blobs.operations")
 
 
 class Toolbox:
@@ -31,21 +34,26 @@ class Toolbox:
     def run(self, tenant: str, call: ReadCall | SearchCall | CodeCall, targets: Mapping[str, Target]) -> ToolAnswer:
         """The answer to a call; a fault that the model can do something about is an answer too."""
         try:
-            if isinstance(call, ReadCall):
-                return self._read(tenant, call, targets[call.blob])
-            if isinstance(call, SearchCall):
-                return self._search(tenant, call, targets[call.blob])
-            if call.language == "sql":
-                return run_sql(self.workshop, self.copies, tenant, call, targets)
-            return run_python(self.workshop, self.copies, tenant, call, targets)
+            return self._done(tenant, call, targets)
         except TaskFailure as failure:
             problem = explain(failure, call.tool, self.limits.call_ms_max)
             hint = problem.hint or _easier(call)
             return ToolAnswer.refused(f"{problem.message} {hint}".strip(), fault=problem)
+        except SandboxError as refusal:
+            _log.warning("%s without a cell: %s", call.tool, refusal)
+            return ToolAnswer.refused(f"This host gives no sandbox for this call. {_without_cell(call)}")
         except BlobsError as problem:
             if not problem.is_for_model:
                 raise
             return ToolAnswer.refused(str(problem), fault=problem)
+
+    def _done(self, tenant: str, call: ReadCall | SearchCall | CodeCall, targets: Mapping[str, Target]) -> ToolAnswer:
+        if isinstance(call, ReadCall):
+            return self._read(tenant, call, targets[call.blob])
+        if isinstance(call, SearchCall):
+            return self._search(tenant, call, targets[call.blob])
+        run = run_sql if call.language == "sql" else run_python
+        return run(self.workshop, self.copies, tenant, call, targets)
 
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
         arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
@@ -72,7 +80,7 @@ class Toolbox:
             "op": "search",
             "call": _arguments(call),
             "bytes_max": self.limits.inline_bytes_max,
-            "wall_ms": max(500, self.limits.call_ms_max - 1500),
+            "wall_ms": self.limits.call_ms_max * 8 // 10,
         }
         digest, reader = target.reference.digest, target.profile.reader
         with self.workshop.view(tenant, digest, reader, arguments, wall_ms=self.limits.call_ms_max) as done:
@@ -91,6 +99,13 @@ def _arguments(call: ReadCall | SearchCall) -> dict[str, Any]:
     if given.get("columns") is not None:
         given["columns"] = list(given["columns"])
     return given
+
+
+def _without_cell(call: ReadCall | SearchCall | CodeCall) -> str:
+    """A next call that needs no sandbox."""
+    blob = call.blobs[0] if isinstance(call, CodeCall) else call.blob
+    wanted = ReadCall(blob=blob, unit="bytes" if isinstance(call, ReadCall) else "items")
+    return f"Call blob_read with {exact_json.text(wanted.arguments())}."
 
 
 def _easier(call: ReadCall | SearchCall | CodeCall) -> str:

@@ -5,6 +5,7 @@ bytes of a slice or of a columnar copy streamed beside it.
 """
 
 import functools
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -128,9 +129,10 @@ class _NarrowView(BaseView):
 
 def _search(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
     del reply
+    deadline = time.monotonic() + arguments["wall_ms"] / 1000  # opening the view takes of it too
     call = _search_call(arguments["call"])
     view = _view(source, call, arguments["reader"], registry)
-    data = search(view, call, bytes_max=arguments["bytes_max"], wall_ms=arguments["wall_ms"], source_bytes=source.size)
+    data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=source.size)
     return {"data": data}
 
 

@@ -55,7 +55,7 @@ class ConversationRecord:
     """The state of a conversation at one version.
 
     `last_turn` (None where there is none) and `next_name` follow from the turns and names that are there: a rollback
-    both back, and a retry gives the same names. `service` and `tools` (JSON text) are what the caller last said.
+    takes both back, and a retry gives the same names. `service` and `tools` (JSON text) are what the caller last said.
     """
 
     id: str
