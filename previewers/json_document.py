@@ -13,6 +13,7 @@ from blobs.reading.base_view import BaseView
 from blobs.reading.decoding import UTF8, detect
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
+from previewers.json_glimpse import glimpse
 from previewers.json_shape import shape_of
 from previewers.json_sniff import is_document, utf8_head
 from previewers.json_structure import (
@@ -59,6 +60,12 @@ class JsonView(BaseView):
         """The entries of the range, exact."""
         for place in range(span.start, min(span.stop, len(self._outline))):
             value = exact_json.loads(self._value(place))
+            yield {self._outline.keys[place]: value} if self._outline.keys else value
+
+    def glimpse(self, span: ItemRange) -> Iterator[Any]:
+        """The entries of the range, long arrays and objects inside them as marks with their count."""
+        for place in range(span.start, min(span.stop, len(self._outline))):
+            value = glimpse(self._value(place), self._outlined)
             yield {self._outline.keys[place]: value} if self._outline.keys else value
 
     def shape(self) -> Any:

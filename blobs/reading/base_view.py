@@ -37,6 +37,10 @@ class BaseView:
         del span
         return iter(())
 
+    def glimpse(self, span: ItemRange) -> Iterator[Any]:
+        """The items of the range as a preview needs them: parts that are costly to build may be marks with a count."""
+        return self.items(span)
+
     def shape(self) -> Any:
         """A type sketch of a document, or None."""
         return None

@@ -370,3 +370,10 @@ def test_blanks_between_entries():
     view = open_json(content)
     assert written(view) == ["1", "2"]
     assert view.text_offset(1) == content.index("2")
+
+
+def test_glimpses():
+    """A preview builds no long array inside an entry: it shows how many items there are."""
+    view = open_json(json.dumps({"ok": True, "data": {"rows": [{"id": i} for i in range(50_000)], "n": 1.5}}))
+    assert list(view.glimpse(ItemRange(0, 9))) == [{"ok": True}, {"data": {"rows": "…(+50000 items)", "n": 1.5}}]
+    assert list(open_json("[1,[2]]").glimpse(ItemRange(1, 2))) == [[2]]
