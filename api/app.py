@@ -9,10 +9,11 @@ from fastapi import FastAPI
 
 from api import blob_routes, conversation_routes, service_routes
 from api.description import describe
+from api.door import Door
 from api.front import Front
 from api.gate import Gate
 from api.problems import answer_errors
-from api.receiving import UPLOADS_MAX
+from api.receiving import BYTE_THREADS, UPLOADS_MAX
 from blobs.client import Blobs
 from blobs.settings import Settings
 
@@ -30,6 +31,7 @@ def create_app(given: Settings | Blobs) -> FastAPI:
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         app.state.upload_places = anyio.CapacityLimiter(UPLOADS_MAX)
+        app.state.byte_threads = anyio.CapacityLimiter(BYTE_THREADS)
         await to_thread.run_sync(front.open)
         try:
             yield
@@ -48,6 +50,7 @@ def create_app(given: Settings | Blobs) -> FastAPI:
     app.state.front = front
     answer_errors(app)
     app.add_middleware(Gate, front=front)
+    app.add_middleware(Door)  # added last, it is the outermost
     app.router.routes.extend(blob_routes.ROUTES)
     app.include_router(conversation_routes.router)
     app.include_router(service_routes.router)

@@ -41,7 +41,7 @@ async def post_blob(request: Request) -> Response:
 
 async def get_blob(request: Request) -> Response:
     """The bytes of a blob by its digest, whole or a range. Their type is the reference's to know, not the digest's."""
-    return await to_thread.run_sync(_by_digest, request)
+    return await to_thread.run_sync(_by_digest, request, limiter=request.app.state.byte_threads)
 
 
 async def post_conversation_blob(request: Request) -> Response:
@@ -68,7 +68,7 @@ async def post_conversation_blob(request: Request) -> Response:
 
 async def get_conversation_blob(request: Request) -> Response:
     """The bytes of a named blob, whole or a range."""
-    return await to_thread.run_sync(_by_name, request)
+    return await to_thread.run_sync(_by_name, request, limiter=request.app.state.byte_threads)
 
 
 ROUTES = [

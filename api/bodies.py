@@ -54,7 +54,11 @@ DUMP_SCHEMA = {
     "type": "object",
     "description": "A conversation as references, to be carried on from.",
     "properties": {
-        "blobs": {"type": "object", "additionalProperties": REFERENCE_SCHEMA},
+        "blobs": {
+            "type": "object",
+            "propertyNames": {"pattern": "^blob[1-9][0-9]{0,8}$"},
+            "additionalProperties": REFERENCE_SCHEMA,
+        },
         "turns": {"type": "array", "items": REFERENCE_SCHEMA},
     },
     "required": ["blobs", "turns"],

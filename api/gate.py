@@ -15,9 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.front import Front
 from api.problems import problem
-
-_LENGTH_DRAINED_MAX = 1024 * 1024
-"""A refused body longer than this is not waited for: the connection is closed after the answer."""
+from blobs.domain.errors import SettingsError
+from blobs.settings import Settings
 
 
 class Gate:
@@ -26,23 +25,15 @@ class Gate:
     def __init__(self, app: ASGIApp, front: Front) -> None:
         self._app = app
         self._front = front
-        pairs = [each.split(":", 1) for each in front.settings.keys]
-        self._tenants = [(_hash(key), tenant) for tenant, key in pairs]
+        self._tenants = [(_hash(key), tenant) for tenant, key in tenant_keys(front.settings)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and pass on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        refusal = self._admit(scope, headers)
-        if refusal is None:
-            await self._app(scope, receive, send)
-            return
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > _LENGTH_DRAINED_MAX:
-            refusal.headers["Connection"] = "close"
-        await refusal(scope, receive, send)
+        refusal = self._admit(scope, Headers(scope=scope))
+        await (refusal or self._app)(scope, receive, send)
 
     def _admit(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer that refuses the request, or None where its tenant is known now."""
@@ -69,6 +60,16 @@ class Gate:
             if hmac.compare_digest(given, known):
                 found = tenant
         return found if scheme.lower() == "bearer" else None
+
+
+def tenant_keys(settings: Settings) -> list[tuple[str, str]]:
+    """Tenant and key of every key of the settings; `SettingsError` where one is empty or stands for two tenants."""
+    pairs = [(tenant, key.strip()) for tenant, _, key in (each.partition(":") for each in settings.keys)]
+    if any(not tenant or not key for tenant, key in pairs):
+        raise SettingsError("keys: a tenant or its key is empty.", hint="Give each key as tenant:key.")
+    if len({key for _, key in pairs}) < len(set(pairs)):
+        raise SettingsError("keys: two tenants have the same key.", hint="Give each tenant keys of its own.")
+    return pairs
 
 
 def is_loopback(host: str) -> bool:

@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError, CallerError
@@ -63,7 +62,6 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(BlobsError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _of_framework)
-    app.add_middleware(_Faults)
 
 
 async def _ours(request: Request, error: Exception) -> Response:
@@ -111,32 +109,3 @@ def _allowed(request: Request) -> list[str]:
         for method in _METHODS
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
     ]
-
-
-class _Faults:
-    """The door to the outside: what nobody expected is logged whole and told as nothing but an internal error.
-
-    The framework would answer it too, but lets it go on to the server, which then ends the connection.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        has_started = False
-
-        async def send_noting(message: Message) -> None:
-            nonlocal has_started
-            has_started = has_started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_noting)
-        except Exception as fault:
-            if has_started or scope["type"] != "http":
-                raise
-            _log.exception("%s %s", scope["method"], scope["path"])
-            answer = problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "Internal error.")
-            if isinstance(fault, RecursionError):  # nothing but a body nests so deep
-                answer = problem(HTTPStatus.BAD_REQUEST, "not_json", "The body is nested too deeply.")
-            await answer(scope, receive, send)

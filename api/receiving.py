@@ -31,6 +31,9 @@ IDLE_S_MAX = 60.0
 UPLOADS_MAX = 256
 """Large bodies taken in at once: each holds a thread and two batches."""
 
+BYTE_THREADS = 32
+"""Threads that bytes have for themselves, so that they need not wait for turns and tool calls."""
+
 Put = Callable[[bytes | Iterator[bytes]], dict[str, object]]
 
 _SHA256 = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]*):\s*(?:;[^,]*)?(?=,|\Z)")
@@ -45,7 +48,7 @@ async def receive_body(request: Request, put: Put, *, bytes_max: int) -> dict[st
     body = _Body(request, check_length(request, bytes_max=bytes_max), bytes_max)
     first = await body.batch()
     if body.is_complete:
-        return await to_thread.run_sync(put, b"".join(first))
+        return await to_thread.run_sync(put, b"".join(first), limiter=request.app.state.byte_threads)
     places: anyio.CapacityLimiter = request.app.state.upload_places
     try:
         places.acquire_on_behalf_of_nowait(body)

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -61,7 +61,7 @@ def answer_with(blob: StoredBlob, request: Request, *, media_type: str, cache: s
         return Response(status_code=status, headers=headers)
     if len(part) <= PIECE_BYTES:
         return Response(blob.read(part.start, part.stop), status, headers)
-    return StreamingResponse(_pieces(blob, part), status, headers)
+    return StreamingResponse(_pieces(blob, part, request.app.state.byte_threads), status, headers)
 
 
 def etag_of(blob: StoredBlob) -> str:
@@ -103,6 +103,6 @@ def _names(condition: str, etag: str, *, is_weak_enough: bool) -> bool:
     return "*" in names or etag in names or (is_weak_enough and f"W/{etag}" in names)
 
 
-async def _pieces(blob: StoredBlob, part: ItemRange) -> AsyncIterator[bytes]:
+async def _pieces(blob: StoredBlob, part: ItemRange, threads: CapacityLimiter) -> AsyncIterator[bytes]:
     for start in range(part.start, part.stop, PIECE_BYTES):
-        yield await to_thread.run_sync(blob.read, start, min(start + PIECE_BYTES, part.stop))
+        yield await to_thread.run_sync(blob.read, start, min(start + PIECE_BYTES, part.stop), limiter=threads)

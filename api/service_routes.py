@@ -51,7 +51,7 @@ async def healthz() -> Response:
 async def readyz(request: Request) -> Response:
     """The store answers and the cells have started; 503 before that."""
     front: Front = request.app.state.front
-    reason = await to_thread.run_sync(front.unready)
+    reason = await to_thread.run_sync(front.unready, limiter=request.app.state.byte_threads)
     if reason:
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", reason, hint="Ask again in a second.")
     return ExactJson({"status": "ready", "sandbox": front.sandbox_tier})

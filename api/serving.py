@@ -139,9 +139,9 @@ def _several(config: Any, listener: socket.socket) -> int:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    from api.gate import is_loopback
+    from api.gate import is_loopback, tenant_keys
 
-    if not settings.keys and not is_loopback(settings.host):
+    if not tenant_keys(settings) and not is_loopback(settings.host):
         raise SettingsError(
             f"Without keys a server may listen on this machine only, not on {settings.host}.",
             hint="Set keys (tenant:key), or host to 127.0.0.1.",

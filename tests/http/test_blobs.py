@@ -266,6 +266,18 @@ def test_a_declared_length_over_the_limit_is_refused_unread(keyed: Server) -> No
         assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
+def test_a_large_body_that_is_refused_is_not_read(keyed: Server) -> None:
+    """A connection whose large body is refused is closed after the answer, instead of reading what nobody wants."""
+    refusals = [("/v1/blobs", "ada", b"413"), ("/v1/conversations/none/blobs", "ada", b"404"), ("/", "none", b"405")]
+    for path, key, status in refusals:
+        head = f"POST {path} HTTP/1.1\nHost: localhost\nAuthorization: Bearer {KEYS.get(key, key)}\n"
+        length = SMALL_BLOB_BYTES + 1 if status == b"413" else SMALL_BLOB_BYTES
+        with _raw(keyed, f"{head}Content-Length: {length}\n", b"x" * 1000) as connection:
+            received = b"".join(iter(lambda: connection.recv(4096), b""))  # until the server closes
+        assert received.startswith(b"HTTP/1.1 " + status)
+        assert b"connection: close" in received.lower()
+
+
 def test_a_body_that_grows_over_the_limit_is_refused(keyed: Server) -> None:
     """Without a declared length the limit holds while reading, and nothing is stored."""
     content = random.Random(5).randbytes(SMALL_BLOB_BYTES + 1)

@@ -53,9 +53,7 @@ def test_health_readiness_and_the_way_in(http: httpx.Client) -> None:
 def test_the_description_names_every_path(http: httpx.Client) -> None:
     """OpenAPI describes all paths and methods of version 1, each with its problems."""
     document = http.get("/openapi.json").json()
-    described = {
-        f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations
-    }
+    described = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}
     assert described == {
         "POST /v1/blobs",
         "GET /v1/blobs/{digest}",

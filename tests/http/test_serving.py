@@ -18,7 +18,9 @@ from tests.http.server import Server
 
 def _serve(*flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "blobs.cli", "serve", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environ})
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, env={**os.environ, **environ}
+    )
 
 
 def test_without_keys_other_machines_are_not_listened_to(tmp_path: Path) -> None:
@@ -37,13 +39,17 @@ def test_without_keys_other_machines_are_not_listened_to(tmp_path: Path) -> None
         (("--workers", "2", "--store", ":memory:"), 2, "memory"),
         (("--store", "/proc/nowhere"), 6, "/proc/nowhere"),
         (("--listen", "x"), 2, "--listen"),
+        (("ada:",), 2, "empty"),
+        ((":key",), 2, "empty"),
+        (("ada:same,bob:same",), 2, "same key"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_it_starts(
     tmp_path: Path, flags: tuple[str, ...], code: int, said: str
 ) -> None:
-    """A wrong flag, port or store ends with its exit code and one plain message."""
-    refused = _serve("--port", "0", "--store", str(tmp_path / "s"), *flags)
+    """A wrong flag, port, store or key ends with its exit code and one plain message."""
+    keys = {} if flags[0].startswith("--") else {"BLOBS_KEYS": flags[0]}
+    refused = _serve("--port", "0", "--store", str(tmp_path / "s"), *(() if keys else flags), **keys)
     assert refused.returncode == code, refused.stderr
     assert said in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -39,7 +39,8 @@ def test_without_a_valid_key_nothing_is_answered(keyed: Server, authorization: s
         refused = httpx.get(f"{keyed.url}{path}", headers=headers)
         assert is_problem(refused, 401, "unauthorized")
         assert refused.headers["www-authenticate"].startswith("Bearer")
-    assert is_problem(httpx.post(f"{keyed.url}/v1/blobs", content=b"x" * 2_000_000, headers=headers), 401, "unauthorized")
+    large = httpx.post(f"{keyed.url}/v1/blobs", content=b"x" * 2_000_000, headers=headers)
+    assert is_problem(large, 401, "unauthorized")
 
 
 def test_health_needs_no_key(keyed: Server) -> None:
@@ -117,7 +118,9 @@ def test_tenants_may_use_the_same_ids_and_bytes(keyed: Server, bob: httpx.Client
 # Without keys
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8400", "localhost.evil.example", "10.0.0.1", "", "[::2]"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8400", "localhost.evil.example", "10.0.0.1", "", "[::2]"]
+)
 def test_a_name_that_was_rebound_is_refused(server: Server, host: str) -> None:
     """Without keys only requests for this machine are answered, whatever address a name was made to have."""
     assert is_problem(httpx.get(f"{server.url}/v1/readers", headers={"Host": host}), 421, "not_loopback")
