@@ -119,6 +119,7 @@ def run_python(
         "code": call.code,
         "blobs": blobs,
         "result_bytes_max": limits.python_result_bytes_max,
+        "save": call.save,
         "readers_dir": workshop.readers_dir,
     }
     result_bytes = limits.python_result_bytes_max + limits.inline_bytes_max
