@@ -153,6 +153,7 @@ class ImageView(BaseView):
     def _check_end(self, source: Source) -> None:
         mark = _END_MARKS.get(self._kind)
         if mark is not None and mark not in source.read(max(0, source.size - _TAIL_BYTES), source.size):
+            self._facts["truncated"] = True
             self.notes.append("cut short: the end of the image data is missing")
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from blobs.domain.errors import BlobsError, UnreadableError
+from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
 from blobs.reading.reader import SAMPLE_BYTES, PlugIn, Sample, View
-from blobs.reading.registry import Registry
+from blobs.reading.registry import SIGNATURE_LEVEL, Registry
 from blobs.reading.source import Source
 
 FALLBACKS = ("text", "binary")
@@ -40,13 +41,20 @@ def recognise(
 ) -> Opened:
     """Open a blob with the best reader that can; each that fails is noted and the next one tried.
 
+    Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads as
+    lines must be text.
+
     `tell` is given a line as each reader begins, so that whoever watches knows which was at work if this never returns.
     """
     avoided = set(avoid)
     notes: list[str] = []
+    is_binary = False
     for choice in registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell):
         if choice.plug_in.name in avoided or choice.plug_in.reader is None:
             continue
+        if is_binary and choice.type == TEXT:
+            continue
+        is_binary = is_binary or (choice.level >= SIGNATURE_LEVEL and not choice.type.startswith("text/"))
         tell(f"reader {choice.plug_in.name} {choice.type}")
         try:
             view = choice.plug_in.reader.open(source)
