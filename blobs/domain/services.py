@@ -132,7 +132,8 @@ def service_profile(name: str) -> ServiceProfile:
 def accepts(service: str, media_type: str, size: int, facts: dict[str, Any]) -> str | None:
     """Why the service does not take these bytes whole, or None where it does.
 
-    `facts` is what a reader found out: `width`, `height`, `frames` and `truncated` of an image, `pages` and `encrypted` of a PDF.
+    `facts` is what a reader found out: `width`, `height`, `frames` and `truncated` of an image, `pages` and `encrypted`
+    of a PDF.
     What a reader could not measure is refused: a request that fails would cost the turn. Raises `CallerError` for an
     unknown service.
     """
@@ -146,10 +147,8 @@ def accepts(service: str, media_type: str, size: int, facts: dict[str, Any]) -> 
 
 def _image_refusal(profile: ServiceProfile, media_type: str, size: int, facts: dict[str, Any]) -> str | None:
     width, height, frames = (_number(facts, name) for name in ("width", "height", "frames"))
-    if not size or not width or not height:
-        return "the image could not be measured"
-    if facts.get("truncated"):
-        return "the image is cut short"
+    if not size or not width or not height or facts.get("truncated"):
+        return "the image is cut short or could not be measured"
     if _is_over(size, profile.image_bytes_max):
         return f"over the {profile.image_bytes_max} bytes that {profile.name} takes for an image"
     if _is_over(max(width, height), profile.edge_pixels_max):

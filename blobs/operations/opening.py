@@ -41,8 +41,8 @@ def recognise(
 ) -> Opened:
     """Open a blob with the best reader that can; each that fails is noted and the next one tried.
 
-    Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads as
-    lines must be text.
+    Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads
+    as lines must be text.
 
     `tell` is given a line as each reader begins, so that whoever watches knows which was at work if this never returns.
     """
