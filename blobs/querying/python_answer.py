@@ -181,11 +181,14 @@ def _of_pandas(value: Any) -> _ResultTable | None:
     is_counted = isinstance(value.index, pd.RangeIndex) and value.index.name is None
     frame = value if is_counted else value.reset_index(allow_duplicates=True)
 
+    days = {place for place in range(frame.shape[1]) if _are_days(frame.iloc[:, place])}
+
     def cells(place: int, at: int) -> list[Any]:
         column = frame.iloc[at : at + 256, place]
-        return [None if gone else cell for cell, gone in zip(column, _missing(column), strict=True)]
+        known = [None if gone else cell for cell, gone in zip(column, _missing(column), strict=True)]
+        return [cell and cell.date() for cell in known] if place in days else known
 
-    arrays = [_array(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    arrays = [_array(frame.iloc[:, place], as_days=place in days) for place in range(frame.shape[1])]
     return _ResultTable([_flat(name) for name in frame.columns], len(frame), cells, arrays)
 
 
@@ -198,7 +201,14 @@ def _missing(column: Any) -> list[bool]:
     return [any(cell is each for each in missing) or (type(cell) is float and math.isnan(cell)) for cell in column]
 
 
-def _array(column: Any) -> Any:
+def _are_days(column: Any) -> bool:
+    """The column holds dates as `Blob.df` gives them: midnights counted in milliseconds."""
+    kind = column.dtype
+    is_coarse = getattr(kind, "kind", "") == "M" and getattr(kind, "tz", None) is None and kind.name.endswith("[ms]")
+    return bool(is_coarse and (column.isna() | (column == column.dt.normalize())).all())
+
+
+def _array(column: Any, *, as_days: bool) -> Any:
     """The column as an Arrow array, None where Arrow would change values."""
     import pandas as pd
     import pyarrow as pa
@@ -208,7 +218,8 @@ def _array(column: Any) -> Any:
         return None
     if isinstance(kind, pd.PeriodDtype | pd.IntervalDtype | pd.SparseDtype):
         return None
-    return pa.array(column, from_pandas=True)
+    array = pa.array(column, from_pandas=True)
+    return array.cast(pa.date32()) if as_days else array
 
 
 def _flat(name: Any) -> str:

@@ -26,12 +26,13 @@ def told(error: BaseException, code: str, blobs: Mapping[str, str]) -> ToolInput
     """The error that a model reads. `blobs` are the names of the blobs with their paths, which are not shown."""
     if isinstance(error, MemoryError):
         return ToolInputError(
-            "\n".join(["MemoryError: the program needs more memory than it may have.", *_frames(error, code)]),
+            "\n".join(["MemoryError: the program needs more memory than it may have.", *_frames(error, code), ""]),
             code="python_memory",
             hint="Work through the blob in pieces, keep fewer columns, or use SQL.",
         )
-    message = _clean("\n".join([_headline(error), *_frames(error, code)]), blobs)
-    return ToolInputError(message, code="python_error", hint=_hint(error, blobs))
+    hint = _hint(error, blobs)
+    message = _clean("\n".join([_headline(error), *_frames(error, code), *([""] if hint else [])]), blobs)
+    return ToolInputError(message, code="python_error", hint=hint)
 
 
 def _headline(error: BaseException) -> str:

@@ -49,7 +49,11 @@ def told(error: BaseException, *, tables: Tables, paths: Iterable[str], wall_ms:
             code="sql_timeout",
             hint="Filter or aggregate earlier, avoid joins without a key, or add a LIMIT.",
         )
-    return ToolInputError(_message(str(error), paths), code="sql_error", hint=_hint(str(error), tables))
+    message = _message(str(error), paths)
+    # The hint begins a line of its own below the line that the message points at.
+    return ToolInputError(
+        f"{message}\n" if "\n" in message else message, code="sql_error", hint=_hint(str(error), tables)
+    )
 
 
 def _message(text: str, paths: Iterable[str]) -> str:

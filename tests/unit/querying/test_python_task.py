@@ -36,8 +36,8 @@ def run(child: Child, parquet: Callable[..., Path], tmp_path: Path) -> Run:
         files[name] = tmp_path / name
         files[name].write_bytes(content.encode())
         blobs[name] = {"file": name, "type": media_type, "reader": reader, "size": len(content)}
-    rows = [["1", "00123", "1.50", "5"], ["2", None, "2.25", None]]
-    files["copy"] = parquet("copy", ["id", "zip", "price", "n"], rows, is_text=True)
+    rows = [["1", "00123", "1.50", "5", "2024-02-29"], ["2", None, "2.25", None, None]]
+    files["copy"] = parquet("copy", ["id", "zip", "price", "n", "day"], rows, is_text=True)
     files["part"] = parquet("part", ["x", "j"], [[1, {"a": [10**30]}], [2, None]])
     blobs["blob1"] |= {"table": "copy", "tables": {"results": "part"}}
 
@@ -63,7 +63,7 @@ def run(child: Child, parquet: Callable[..., Path], tmp_path: Path) -> Run:
         ("[type(v).__name__ for v in blob2.json().values()]", '["int","float","Decimal","float","float","str"]'),
         ("blob2.json()['long']", "1.2345678901234567890123"),
         ("blob3.json()", '[{"a":1},{"a":2.5}]'),
-        ("blob1.arrow().schema.names", '["id","zip","price","n"]'),
+        ("blob1.arrow().schema.names", '["id","zip","price","n","day"]'),
         ("blob1.arrow('results').column('j').to_pylist()", '["{\\"a\\":[1000000000000000000000000000000]}",null]'),
         ("blob1.df('results').j[0]['a'][0] + 1", "1000000000000000000000000000001"),
         ("blob1.df().price.sum()", "3.75"),
@@ -71,6 +71,8 @@ def run(child: Child, parquet: Callable[..., Path], tmp_path: Path) -> Run:
         ("str(blob1.df().n.dtype)", '"Int64"'),
         ("blob1.df().zip.tolist()[0]", '"00123"'),
         ("blob3.df().a.tolist()", "[1.0,2.5]"),
+        ("blob1.df().day.dt.month.tolist()[0]", "2.0"),
+        ("blob1.df()[['day']]", '{"columns":["day"],"rows":[["2024-02-29"],[null]],"count":2}'),
         ("len(blob5.bytes())", "3"),
     ],
 )
@@ -242,6 +244,12 @@ def test_other_objects_are_told_as_text(run: Run) -> None:
     assert "repr" in told.value["note"]
     told = run("class Thing:\n    def __repr__(self): raise ValueError\nThing()")
     assert told.value["result"] == "<Thing, whose repr raises ValueError>"
+
+
+def test_dates_stay_dates(run: Run) -> None:
+    """A date that went through a frame is stored as a date, a midnight as a timestamp."""
+    told = run("d = blob1.df()[['day']]\nd['t'] = d.day.astype('datetime64[us]')\nd", save=True)
+    assert told.value["columns"] == ["day DATE", "t TIMESTAMP"]
 
 
 def test_save_makes_a_payload_of_anything(run: Run) -> None:
