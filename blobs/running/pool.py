@@ -21,6 +21,8 @@ WAITING_PER_CELL = 8
 """Calls that may wait for each cell; one more is turned away at once."""
 _ATTEMPTS = 3
 _RESTART_PAUSE_S = 0.5
+_WORKER_WAIT_S = 15.0
+"""For a worker, once there is a place: milliseconds as a rule, seconds while a zygote is replaced on a busy machine."""
 
 
 class CellPool:
@@ -133,7 +135,7 @@ class CellPool:
             self._changed.notify_all()
 
     def _take_idle(self) -> Worker:
-        deadline = time.monotonic() + self._wait_ms_max / 1000
+        deadline = time.monotonic() + _WORKER_WAIT_S
         if not self._zygote.is_alive:
             self._replace(self._zygote)
         with self._changed:

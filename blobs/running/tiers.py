@@ -48,7 +48,8 @@ def open_pool(
 ) -> "CellRunner":
     """A runner for these tasks; it starts when it is first asked for something, or at `start()`.
 
-    `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON. `preload`
+    `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON; its module
+    may have a `warm_up()`, called once before the first fork, to load what every call would load. `preload`
     names modules to import beforehand; one that is missing is reported by `describe()`. `visible` are further folders
     or files that cells may read. `trusted_tasks` run in a plain process where there is no cell; others do not.
     `cells_max` calls run at once (none: one per core). `tiers` are tried in their order.

@@ -43,12 +43,7 @@ class Zygote:
                 importlib.import_module(name)
             except Exception as error:  # noqa: BLE001 (a library that cannot be had is reported, and missed by name)
                 self._missing.append(f"{name}: {type(error).__name__}: {error}")
-        for name, place in self._plan.tasks.items():
-            try:
-                module, _, function = place.partition(":")
-                self._tasks[name] = getattr(importlib.import_module(module), function)
-            except Exception as error:  # noqa: BLE001 (only this task cannot run; the host says so when it is asked for)
-                self._broken[name] = f"{place}: {type(error).__name__}: {error}"
+        self._load_tasks()
         loop_wakeup.install()
         _warm_up()
         self._confinement.measure(processes)
@@ -67,6 +62,22 @@ class Zygote:
             "missing": self._missing,
             "broken": self._broken,
         }
+
+    def _load_tasks(self) -> None:
+        """Import the tasks, and let each module that has a `warm_up` load what its calls would load."""
+        modules = {}
+        for name, place in self._plan.tasks.items():
+            try:
+                module, _, function = place.partition(":")
+                modules[module] = importlib.import_module(module)
+                self._tasks[name] = getattr(modules[module], function)
+            except Exception as error:  # noqa: BLE001 (only this task cannot run; the host says so when it is asked for)
+                self._broken[name] = f"{place}: {type(error).__name__}: {error}"
+        for name, loaded in modules.items():
+            try:
+                getattr(loaded, "warm_up", int)()
+            except Exception as error:  # noqa: BLE001 (its calls still run, only slower)
+                self._missing.append(f"{name}.warm_up: {type(error).__name__}: {error}")
 
     def serve(self) -> NoReturn:
         """Fork a worker for each request of the host, and tell it of each end, until it is gone."""

@@ -10,7 +10,7 @@ from blobs.running import CellLimits, CellRunner, Job, Outcome, open_pool
 MODULE = "tests.unit.running.tasks"
 TASKS = {
     name: f"{MODULE}:{name}"
-    for name in ("echo", "stream", "say", "fail", "end", "value", "remember", "draw", "run_code")
+    for name in ("echo", "stream", "say", "fail", "end", "value", "remember", "draw", "warmed", "run_code")
 }
 
 

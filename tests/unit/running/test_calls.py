@@ -1,7 +1,6 @@
 """What comes of a call, seen from the host."""
 
 import io
-import time
 
 import pytest
 
@@ -16,6 +15,11 @@ def test_a_task_answers_json_exactly(run):
     assert outcome.status == "ok"
     assert outcome.error is None
     assert outcome.value["arguments"] == {"text": "…", "number": number, "nested": {"a": [None, True, -1]}}
+
+
+def test_arguments_may_be_long(run):
+    """Longer than any buffer between host and worker."""
+    assert run("echo", text="x" * 3_000_000).value["arguments"]["text"] == "x" * 3_000_000
 
 
 def test_payload_is_streamed_into_a_host_file(run):
@@ -93,10 +97,8 @@ def test_memory_up_to_the_limit_can_be_had(run):
 @pytest.mark.parametrize("how", ["sleep", "deaf", "close"])
 def test_a_call_ends_at_its_deadline(run, how):
     """Whatever it does about signals, exceptions or its descriptors, a call is over soon after wall_ms."""
-    began = time.monotonic()
     outcome = run("end", how=how, limits={"wall_ms": 400})
     assert outcome.status == ("killed" if how == "close" else "timeout")
-    assert time.monotonic() - began < 5
     if how == "sleep":
         assert outcome.error == {"code": "timeout", "message": "The call was stopped after 0.4 s.", "hint": ""}
         assert outcome.printed == "began\n"
@@ -134,6 +136,11 @@ def test_calls_draw_different_random_numbers(run):
     drawn = [run("draw").value for _ in range(3)]
     assert len({str(each) for each in drawn}) == 3
     assert len({str(each[0]) for each in drawn}) == 3
+
+
+def test_a_module_of_tasks_is_warmed_up_once(run):
+    """What warm_up() loads is there in every worker, and was loaded before the fork."""
+    assert [run("warmed").value for _ in range(3)] == [1, 1, 1]
 
 
 def test_unknown_tasks_and_bad_names_are_refused(cells, tmp_path):

@@ -163,12 +163,12 @@ def test_a_task_that_cannot_be_loaded_is_refused_by_itself():
 
 
 def test_starting_does_not_wait():
-    """start() returns at once; the first question waits."""
+    """start() returns while the zygote is still loading; the first question waits."""
     runner = open_cells(preload=("pandas",))
     try:
-        began = time.monotonic()
         runner.start()
-        assert time.monotonic() - began < 0.2
+        assert runner._starting is not None
+        assert runner._starting.is_alive()
         assert runner.tier == "A"
         assert runner.describe()["libraries"].keys() == {"pandas"}
     finally:
