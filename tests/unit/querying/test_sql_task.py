@@ -75,6 +75,7 @@ def test_rows_are_exact(ask: Ask) -> None:
         ("values (42)", "42"),
         ("select 7 -- the end", "7"),
         ("select 7 ; -- the end", "7"),
+        ("select 'é€𝄞' ; -- the end", '"é€𝄞"'),
         ("/* ; */ select ';' ;;", '";"'),
         ("(select 7)", "7"),
         ("select count(*) from blob1 a join blob1 b using (id)", "3"),
@@ -178,6 +179,13 @@ def test_what_does_not_fit_is_stored_whole(ask: Ask) -> None:
     table = stored(told)
     assert table.column("n").to_pylist() == list(range(99_999, -1, -1))
     assert table.column("t")[0].as_py() == "row 99999"
+
+
+def test_rows_come_in_the_order_of_the_blob(child: Child, parquet: Callable[..., Path]) -> None:
+    """Without ORDER BY, rows of many row groups come as they are stored, also with several threads."""
+    files = {"f": parquet("f", ["n"], [[number] for number in range(100_000)])}
+    told = child.run("sql", {"sql": "select * from blob1", "tables": {"blob1": "f"}, "threads": 4}, files)
+    assert stored(told).column("n").to_pylist() == list(range(100_000))
 
 
 def test_rows_max(ask: Ask) -> None:
