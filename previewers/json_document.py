@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, BinaryIO
 
@@ -34,6 +35,7 @@ PARTS_MAX = 100
 _LARGE_BYTES = 64 * 1024
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _NAMED_MAX = 20
+_COMPARED_MAX = 1000
 _PATH_CHARS_MAX = 300
 _KIND_NAMES = {b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
 
@@ -92,9 +94,8 @@ class JsonView(BaseView):
         for step in path[1:].split("/"):
             place = _place(found, step.replace("~1", "/").replace("~0", "~"))
             if place is None:
-                raise ToolInputError(
-                    f"path: {path[:_PATH_CHARS_MAX]} does not exist; {_inventory(walked, data, found)}"
-                )
+                told = f"path: {path[:_PATH_CHARS_MAX]} does not exist; {_inventory(walked, data, found)}"
+                raise ToolInputError(told, hint=_suggestion(walked, step, found))
             data = data[found.starts[place] : found.stops[place]]
             found = self._outlined(data)
             walked += "/" + step
@@ -215,11 +216,12 @@ class _Document(JsonView):
     """The whole of a blob."""
 
     def __init__(self, source: Source) -> None:
-        text, notes = read_source(source)
+        encoding = detect(source)
+        text, notes = read_source(source, encoding)
         data, found = outline_document(text)
         super().__init__(data, found)
         self._source = source
-        self.text_encoding = detect(source).codec
+        self.text_encoding = encoding.codec
         self.notes.extend(notes)
         if found.problem:
             self.notes.append(found.problem)
@@ -287,6 +289,16 @@ def _place(found: Outline, step: str) -> int | None:
     if found.kind == "array" and _INDEX.fullmatch(step) and int(step) < len(found):
         return int(step)
     return None
+
+
+def _suggestion(path: str, step: str, found: Outline) -> str:
+    """A path that leads on from the last place that exists: the likest key, or the last index."""
+    if found.kind == "array" and len(found):
+        return f'Use "{path}/{len(found) - 1}".'
+    if found.kind == "object" and found.keys:
+        likest = get_close_matches(step, found.keys[:_COMPARED_MAX], n=1, cutoff=0) or found.keys[:1]
+        return f'Use "{path}/{_step(likest[0])}".'
+    return f'Use "{path}".' if path else "Leave path out."
 
 
 def _inventory(path: str, data: memoryview, found: Outline) -> str:

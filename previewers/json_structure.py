@@ -16,7 +16,7 @@ import numpy as np
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
-from blobs.reading.decoding import blocks, detect
+from blobs.reading.decoding import Encoding, blocks
 from blobs.reading.source import Source
 from previewers.json_entries import entries
 
@@ -102,12 +102,11 @@ def keys_of(text: JsonBytes) -> list[str]:
         return list(exact_json.loads(text))
 
 
-def read_source(source: Source) -> tuple[memoryview, list[str]]:
+def read_source(source: Source, encoding: Encoding) -> tuple[memoryview, list[str]]:
     r"""The text of a source as UTF-8, without copying it where it is that, and what is not strict about its encoding.
 
     A byte that is no character becomes the text `\xNN` inside its string.
     """
-    encoding = detect(source)
     if encoding.is_utf8 and not encoding.misfits:
         notes = ["not strict JSON: it starts with a byte order mark"] if encoding.mark else []
         return source.buffer()[len(encoding.mark) :], notes

@@ -40,7 +40,7 @@ class NdjsonView(BaseView):
         if encoding.is_utf8 and not encoding.misfits:
             self._data, self._encoding = source, encoding
         else:
-            text, notes = read_source(source)
+            text, notes = read_source(source, encoding)
             self._data, self._encoding = BytesSource(bytes(text)), UTF8
             self.notes.extend(notes)
         self._marks = array("q")

@@ -158,10 +158,12 @@ def test_text_at_a_path():
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("/list/7", "path: /list/7 does not exist; /list has 3 entries, 0 to 2."),
+        ("/list/7", 'path: /list/7 does not exist; /list has 3 entries, 0 to 2. Use "/list/2".'),
         ("/list/-", "/list has 3 entries, 0 to 2."),
         ("/list/01", "/list has 3 entries, 0 to 2."),
-        ("/e/0", "/e has no entries."),
+        ("/e/0", '/e has no entries. Use "/e".'),
+        ("/lits/0", 'Use "/list".'),
+        ("/a~1b/nm/0", 'Use "/a~1b/m~0n".'),
         ("/o/x", "/o is an empty object."),
         ("/nope/x", "the document has the keys a/b, , list, e, s, o."),
         ("/a~1b/x/y", "/a~1b has the keys m~n."),
