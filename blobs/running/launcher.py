@@ -1,4 +1,4 @@
-"""The launcher: a fresh interpreter that becomes binder and zygote: `python -I -B -c START CONTROL BINDING PATH…`.
+"""The launcher: a fresh interpreter that becomes binder and zygote: `python -s -P -B -c START CONTROL BINDING PATH…`.
 
 With namespaces it forks: the parent stays where the host's files are and binds them (`blobs.running.binder`), the child
 leaves for the namespaces, and its child is process 1 there. Without, it is the zygote itself.
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from blobs.running import binder, kernel, namespaces, zygote
 from blobs.running.confinement import Confinement
-from blobs.running.plan import CELL_USER, Plan
+from blobs.running.plan import Plan
 
 START = (
     "import sys; sys.path[:] = sys.argv[3:]; "
@@ -31,8 +31,8 @@ def launch(control_descriptor: int, binding_descriptor: int) -> NoReturn:
         processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         if plan.layers.namespaces:
             _split(plan, control, binding, processes)
-        elif plan.layers.is_sandbox and os.getuid() == 0:
-            _become_nobody(plan)
+        elif plan.layers.is_sandbox:
+            _become_ordinary(plan)
     except Exception as error:  # noqa: BLE001 (the host must hear of it, whatever it is)
         zygote.fail(control, error)
     binding.close()
@@ -46,6 +46,7 @@ def _split(plan: Plan, control: socket.socket, binding: socket.socket, processes
     """
     was_privileged = namespaces.is_privileged()
     if not was_privileged:
+        namespaces.give_up_root()
         namespaces.follow_host_mounts(processes=processes)
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -71,9 +72,9 @@ def _split(plan: Plan, control: socket.socket, binding: socket.socket, processes
         os._exit(0)
 
 
-def _become_nobody(plan: Plan) -> None:
-    """As root without namespaces: give root up, if the libraries can still be read then."""
-    namespaces.become(CELL_USER)
+def _become_ordinary(plan: Plan) -> None:
+    """Without namespaces: be no root, if the libraries can still be read then."""
+    namespaces.give_up_root()
     hidden = [path for path in plan.visible_paths if not os.access(path, os.R_OK)]
     if hidden:
         raise RuntimeError(f"an unprivileged user cannot read {hidden[0]}")

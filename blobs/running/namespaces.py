@@ -26,8 +26,35 @@ _ALL_BUT_USER = (
 
 
 def is_privileged() -> bool:
-    """Whether this process may mount and change its user without a user namespace."""
-    return kernel.has_capabilities(kernel.CAP_SYS_ADMIN, kernel.CAP_SETUID)
+    """Whether this process may mount, and become the cell's user, without a user namespace.
+
+    Root of a container may lack the capabilities, and root of a user namespace the user.
+    """
+    return kernel.has_capabilities(kernel.CAP_SYS_ADMIN, kernel.CAP_SETUID) and _is_known(CELL_USER)
+
+
+def give_up_root() -> None:
+    """Become the cell's user if this is root. Root of a user namespace is an ordinary user already, and stays.
+
+    Raises `RuntimeError` for real root that may not change: the limit of threads does not hold for it.
+    """
+    if os.getuid() != 0:
+        return
+    if kernel.has_capabilities(kernel.CAP_SETUID) and _is_known(CELL_USER):
+        become(CELL_USER)
+    elif _mappings()[0][:2] == (0, 0):
+        raise RuntimeError("root without the right to become another user cannot run cells")
+
+
+def _is_known(user: int) -> bool:
+    """Whether the user namespace of this process has such a user."""
+    return any(first <= user < first + count for first, _, count in _mappings())
+
+
+def _mappings() -> list[tuple[int, int, int]]:
+    """The users of this namespace: first here, first outside, how many."""
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    return [(int(first), int(outside), int(count)) for first, outside, count in map(str.split, lines)]
 
 
 def enter_user_namespace(user: int, group: int, *, processes: int) -> None:

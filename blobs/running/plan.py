@@ -17,6 +17,8 @@ CELL_USER = 61_713
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
+    # What a set prints must not depend on when the server started. Only its own cell could be slowed by collisions.
+    "PYTHONHASHSEED": "0",
     "TZ": "UTC",
     "PATH": "",
     # One thread before the fork, or the child inherits locks that nobody holds.

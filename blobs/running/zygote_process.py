@@ -220,7 +220,7 @@ class ZygoteProcess:
 
 def _execute(plan: Plan, control: socket.socket, binding: socket.socket, noise: IO[bytes]) -> subprocess.Popen[bytes]:
     passed = (control.fileno(), binding.fileno())
-    arguments = [sys.executable, "-I", "-B", "-c", launcher.START, *map(str, passed), *plan.import_paths]
+    arguments = [sys.executable, "-s", "-P", "-B", "-c", launcher.START, *map(str, passed), *plan.import_paths]
     return subprocess.Popen(  # noqa: S603 (our own interpreter, our own program)
         arguments,
         env={**ENVIRONMENT, "HOME": plan.scratch, "TMPDIR": plan.scratch},

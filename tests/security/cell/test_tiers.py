@@ -60,11 +60,13 @@ def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = 
     if user is not None:
         os.chown(work, user, user)
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    if host == "nested":
+        become += ["unshare", "--user", "--map-root-user"]
     python = [sys.executable, "-W", "error"]
     command = [
         *("unshare", "-m", "sh", "-c", PUBLIC, "sh", str(Path.home())),
         *become,
-        *(*python, "-m", "tests.security.cell.pretend", host.replace("masked", "nothing")),
+        *(*python, "-m", "tests.security.cell.pretend", host if host not in ("masked", "nested") else "nothing"),
         *(*python, "-m", "tests.security.cell.probe", tiers, str(work)),
     ]
     prefixes = {prefix for prefix in (sys.prefix, sys.base_prefix) if prefix.startswith(f"{Path.home()}/")}
@@ -92,6 +94,7 @@ def allowed(tier: str) -> set[str]:
     ("tier", "host", "user"),
     [
         pytest.param("A", "nothing", USER, id="A as an ordinary user"),
+        pytest.param("A", "nested", USER, id="A as root of a user namespace"),
         pytest.param("A", "masked", None, id="A as root where /proc is masked"),
         pytest.param("A", "masked", USER, id="A as an ordinary user where /proc is masked"),
         pytest.param("B", "nothing", None, id="B as root"),
@@ -117,6 +120,13 @@ def test_without_two_layers_untrusted_code_is_refused(scene, host):
     assert (found["tier"], found["runs_untrusted"]) == ("none", False)
     assert "code is not run here" in found["refused"]
     assert [reason[:7] for reason in found["reasons"]] == ["Tier A:", "Tier B:", "Tier C:"]
+
+
+def test_root_that_may_not_change_its_user_runs_no_cells(scene):
+    """The kernel does not hold real root to a number of threads, so it is refused rather than half limited."""
+    found = probe(scene, "A,B,C,none", host="nested")
+    assert (found["tier"], found["runs_untrusted"]) == ("none", False)
+    assert all("root without the right" in reason for reason in found["reasons"])
 
 
 def bare_pool(layers: Layers) -> CellPool:

@@ -6,6 +6,7 @@ import pytest
 
 from blobs.domain.errors import CallerError, SandboxError
 from blobs.running import CellFile, Job
+from tests.unit.running.conftest import open_cells
 
 
 def test_a_task_answers_json_exactly(run):
@@ -136,6 +137,13 @@ def test_calls_draw_different_random_numbers(run):
     drawn = [run("draw").value for _ in range(3)]
     assert len({str(each) for each in drawn}) == 3
     assert len({str(each[0]) for each in drawn}) == 3
+
+
+def test_sets_print_the_same_in_every_server(run):
+    """Hashes are not random: the order of a set does not depend on when the zygote was started."""
+    with open_cells() as others:
+        words = "list({'Bonn', 'Köln', 'Trier', 'Ulm', 'Kiel'})"
+        assert run("value", expression=words).value == others.run(Job("value", {"expression": words})).value
 
 
 def test_a_module_of_tasks_is_warmed_up_once(run):
