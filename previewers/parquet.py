@@ -1,6 +1,7 @@
 """Parquet: rows, counted from the footer alone and read by row group."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from blobs.domain.errors import UnreadableError
@@ -114,7 +115,7 @@ class ParquetView(BaseView):
         from previewers.arrow_tables import table_of
 
         whole = ItemRange(0, self.count or 0)
-        return table_of(self._schema, lambda: self._batches(whole))
+        return replace(table_of(self._schema, lambda: self._batches(whole)), is_parquet=True)
 
     def _batches(self, span: ItemRange) -> Iterator["pa.RecordBatch"]:
         """Record batches of exactly the rows of the range; row groups outside of it are not touched."""

@@ -1,6 +1,7 @@
 """blob_code on the host's side: the tables and files that a program names, the cell, the answer or its blob."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from blobs.domain import exact_json
@@ -65,21 +66,23 @@ def run_sql(
         if value.get("payload_type"):
             stored = _store(workshop, tenant, done, call)
             return ToolAnswer.done(f"The result has {value['count']} rows and is a blob of its own.", blob=stored)
-        return _sql_answer(value, limits.inline_bytes_max)
+        return _sql_answer(value, call, limits.inline_bytes_max)
 
 
-def _sql_answer(value: dict[str, Any], bytes_max: int) -> ToolAnswer:
+def _sql_answer(value: dict[str, Any], call: CodeCall, bytes_max: int) -> ToolAnswer:
     data = {
         "columns": value["columns"],
         "rows": value["rows"],
         "count": value["count"],
         "complete": value["complete"],
     }
-    message = None
+    message = value.get("note")
+    if not value["complete"] and value["is_exact"]:
+        data["next"] = replace(call, save=True).arguments()
     if not value["is_exact"]:
         message = "The time ran out: there are at least this many rows. Filter or aggregate to see a whole result."
     if len(exact_json.dumps(data)) + ENVELOPE_BYTES + 200 > bytes_max:
-        raise ToolInputError("The names of the columns do not fit in one answer.", hint="Select fewer columns.")
+        raise ToolInputError("The result does not fit in one answer.", hint="Select fewer columns, or save it.")
     return ToolAnswer.done(message, data=data)
 
 

@@ -19,9 +19,6 @@ BACKGROUND_MS = 600_000
 
 _log = logging.getLogger("blobs.operations")
 
-AS_THEY_ARE = ("parquet",)
-"""Readers whose blobs are columnar already."""
-
 
 class ColumnarCopies:
     """Makes and finds the columnar copies of blobs, one a table."""
@@ -35,8 +32,6 @@ class ColumnarCopies:
 
         Raises `ToolInputError` where the blob has no table there.
         """
-        if reader in AS_THEY_ARE and part is None:
-            return digest
         kind = f"columnar/{RECIPE}/{reader}/{part or ''}"
         kept = self._kept(tenant, digest, kind)
         if kept is not None:
@@ -65,11 +60,13 @@ class ColumnarCopies:
     def _make(self, tenant: str, digest: Digest, reader: str, part: str | None, kind: str, *, wall_ms: int) -> Digest:
         arguments: Mapping[str, Any] = {"op": "columnar", "part": part}
         with self._workshop.view(tenant, digest, reader, arguments, wall_ms=wall_ms, always_in_cell=True) as done:
-            copy = self._workshop.store.put(tenant, done.payload, media_type=PARQUET).reference
-            columns = done.value["columns"]
-        found = {"digest": str(copy.digest), "size": copy.size, "columns": columns}
+            if done.value["as_it_is"]:
+                copy = digest
+            else:
+                copy = self._workshop.store.put(tenant, done.payload, media_type=PARQUET).reference.digest
+            found = {"digest": str(copy), "columns": done.value["columns"]}
         self._workshop.catalog.save_finding(tenant, digest, kind, exact_json.text(found))
-        return copy.digest
+        return copy
 
     def _go_on(self, tenant: str, digest: Digest, reader: str, part: str | None, kind: str) -> None:
         """Make the copy of a large blob while nobody waits."""

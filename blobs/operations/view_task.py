@@ -137,8 +137,11 @@ def _search(source: Source, arguments: Mapping[str, Any], reply: Reply, registry
 
 
 def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
-    """The columnar copy of a view or one of its parts, as Parquet in the reply; `{"columns": ["id BIGINT", …]}`."""
-    from blobs.querying.columnar import write_parquet  # heavy: only a process that makes a copy loads it
+    """The columnar copy of a view or one of its parts, as Parquet in the reply; `{"columns": ["id BIGINT", …]}`.
+
+    Where the blob itself serves as its copy the reply stays empty and `as_it_is` is true.
+    """
+    from blobs.querying.columnar import columns_as_they_are, write_parquet  # heavy: only who makes a copy loads it
 
     view = reopen(registry, source, arguments["reader"])
     if arguments.get("part"):
@@ -148,8 +151,11 @@ def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, regist
         raise ToolInputError(
             "The blob has no rows that SQL could query.", hint='Use language "python".', code="no_table"
         )
-    columns = write_parquet(table, reply)
-    return {"columns": [f"{column.name} {column.type}" for column in columns]}
+    columns = None if arguments.get("part") else columns_as_they_are(table)
+    is_copied = columns is None
+    if columns is None:
+        columns = write_parquet(table, reply)
+    return {"columns": [f"{column.name} {column.type}" for column in columns], "as_it_is": not is_copied}
 
 
 def _export(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:

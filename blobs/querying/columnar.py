@@ -71,6 +71,26 @@ def write_parquet(table: Table, sink: Sink) -> list[Column]:
     return contents.columns
 
 
+def columns_as_they_are(table: Table) -> list[Column] | None:
+    """The columns of a table whose source is its own exact copy, or None where a copy must be made.
+
+    A Parquet file is that where SQL reads each of its types without loss and takes each of its names as it stands.
+    """
+    if not table.is_parquet:
+        return None
+    import pyarrow as pa
+
+    from blobs.querying.arrow_columns import held_type, sql_name
+
+    schema = table.arrow().schema
+    held = [held_type(field.type) for field in schema]
+    widened = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+    is_exact = all(widened.get(field.type, field.type) == kind for field, kind in zip(schema, held, strict=True))
+    if not is_exact or unique_names(schema.names) != schema.names:
+        return None
+    return [Column(name, sql_name(kind)) for name, kind in zip(schema.names, held, strict=True)]
+
+
 def arrow_table(table: Table) -> Any:
     """The table as a `pyarrow.Table` in memory, its columns typed as in the columnar copy."""
     import pyarrow as pa

@@ -100,15 +100,17 @@ class Table:
     """A view as a table, for the columnar copy: column names and rows of cells.
 
     A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, or a list or dict
-    (kept as JSON). `is_text` says that strings are the file's untyped text, so that columns may be given a type where
-    every value survives the round trip. `rows` is a callable that starts a new pass over all rows: types are known only
-    after one. A reader that has Arrow data gives `arrow` (a callable that makes a `pyarrow.RecordBatchReader`) instead.
+    (kept as JSON). `rows` starts a fresh pass at each call. `is_text` says that strings are the file's untyped text, so
+    that columns may be given a type where every value survives the round trip. A reader that has Arrow data gives
+    `arrow` (a callable that makes a `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the
+    source itself is the Parquet file of just this table.
     """
 
     columns: list[str]
     rows: Callable[[], Iterator[list[Any]]] | None = None
     arrow: Any = None
     is_text: bool = False
+    is_parquet: bool = False
 
 
 class Reader(Protocol):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from blobs import Conversation
+from blobs import Blobs, Conversation
 
 TEXT = "".join(f"line {i}\n" for i in range(1200)).encode()
 ORDERS = json.dumps({"meta": {"page": 1}, "orders": [{"id": i, "zip": f"{i:05d}"} for i in range(50)]}).encode()
@@ -280,3 +280,38 @@ def test_a_truncated_parquet_is_kept_and_told(chat: Conversation) -> None:
     assert "items" not in handle
     assert "not readable" in json.dumps(handle["preview"]["notes"])
     assert chat.content("blob1") == broken
+
+
+def test_a_parquet_type_that_sql_cannot_hold_keeps_its_digits(chat: Conversation) -> None:
+    """A decimal of 45 digits is told as text rather than rounded."""
+    import decimal
+
+    digits = "123456789012345678901234567890123456789012.345"
+    table = pa.table({"d": pa.array([decimal.Decimal(digits)], pa.decimal256(45, 3)), "n": [1]})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    chat.attach(sink.getvalue())
+    data = chat.call("blob_code", {"blob": "blob1", "code": "select d, n from blob1"})["data"]
+    assert data["rows"] == [[digits, 1]]
+    assert digits in json.dumps(chat.call("blob_read", {"blob": "blob1"})["data"]["items"])
+
+
+def test_a_plain_parquet_is_its_own_copy(service: Blobs, chat: Conversation) -> None:
+    """No second file is made of what is columnar and exact already."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": [1, 2, 3], "day": ["a", "b", "c"]}), sink)
+    chat.attach(sink.getvalue())
+    before = len(service.list_blobs())
+    data = chat.call("blob_code", {"blob": "blob1", "code": "select sum(id) from blob1"})["data"]
+    assert data["rows"] == [[6]]
+    assert len(service.list_blobs()) == before
+
+
+def test_a_cut_cell_says_how_to_have_it_whole(chat: Conversation) -> None:
+    """`next` saves the same query's result."""
+    chat.attach(json.dumps([{"text": "x" * 5000}, {"text": "y"}]).encode(), type="application/json")
+    data = chat.call("blob_code", {"blob": "blob1", "code": "select text from blob1"})["data"]
+    assert data["complete"] is False
+    saved = chat.call("blob_code", data["next"])["data"]
+    piece = chat.call("blob_read", {"blob": saved["blob"], "count": 1})["data"]["items"]
+    assert piece == [["x" * 5000]]
