@@ -5,7 +5,7 @@ call order), so that names do not depend on which call ended first.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blobs.conversations.naming import Names, Placed
@@ -103,7 +103,7 @@ class Offloader:
     def _bounded(self, value: Any, bytes_max: int) -> Any:
         """The value, or the blob that it becomes where it is over the limit."""
         text = value if isinstance(value, str) else exact_json.text(value)
-        content = text.encode("utf-8", "replace")
+        content = _utf8(text)
         if len(content) <= bytes_max and not self._is_dear(text):
             return value
         return self.store(content, BINARY if isinstance(value, str) else JSON)
@@ -150,8 +150,8 @@ class Offloader:
             shown["data"] = self._prepare_value(value["data"], draft)
         message = value.get("message")
         most = draft.inline_bytes_max if value["ok"] else self._limits.error_bytes_max
-        if message is not None and len(message.encode("utf-8", "replace")) > most:
-            whole = self.store(message.encode("utf-8", "replace"), TEXT)
+        if message is not None and len(_utf8(message)) > most:
+            whole = self.store(_utf8(message), TEXT)
             shown["message"] = cut_to_bytes_with_count(message, most)
             shown.setdefault("data", whole)
             if shown["data"] is not whole:
@@ -185,22 +185,22 @@ class Offloader:
                 if isinstance(resource.get("blob"), str):
                     return self._decoded(resource["blob"], resource.get("mimeType"))
                 if isinstance(resource.get("text"), str):
-                    return self.store(resource["text"].encode("utf-8", "replace"), _declared(resource.get("mimeType")))
+                    return self.store(_utf8(resource["text"]), _declared(resource.get("mimeType")))
         return self._prepare_value(part, draft)
 
     def _decoded(self, text: str, declared: Any) -> Placed:
         embedded = decode_embedded(f"data:application/octet-stream;base64,{text.strip()}", length_min=0)
-        content = text.encode("utf-8", "replace") if embedded is None else embedded.content
+        content = _utf8(text) if embedded is None else embedded.content
         return self.store(content, _declared(declared))
 
     def _prepare_error(self, value: Any, draft: Draft) -> Any:
         del draft
-        text = value if isinstance(value, str) else exact_json.text(value)
-        if len(text.encode("utf-8", "replace")) <= self._limits.error_bytes_max:
+        text = exact_json.clean(value) if isinstance(value, str) else exact_json.text(value)
+        if len(_utf8(text)) <= self._limits.error_bytes_max:
             return [text]
         return [
             cut_to_bytes_with_count(text, self._limits.error_bytes_max),
-            self.store(text.encode("utf-8", "replace"), TEXT),
+            self.store(_utf8(text), TEXT),
         ]
 
     # Then: names are given
@@ -214,11 +214,10 @@ class Offloader:
             shown = dict(draft.value)
             if "data" in shown:
                 shown["data"] = self._named(shown["data"], draft, names)
-            return Shown(shown, exact_json.text(shown), draft.is_error)
+            return _as_sent(shown, is_error=draft.is_error)
         if draft.kind == "mcp_result":
             return self._place_mcp(draft, names)
-        content = self._named(draft.value, draft, names)
-        return Shown(content, content if isinstance(content, str) else exact_json.text(content))
+        return _as_sent(self._named(draft.value, draft, names))
 
     def _named(self, value: Any, draft: Draft, names: Names) -> Any:
         """A value with handles for its blobs; where that is still over the limit, it is a blob with handles in it."""
@@ -255,11 +254,19 @@ class Offloader:
         if "structuredContent" in shown:
             shown["structuredContent"] = self._named(shown["structuredContent"], draft, names)
         if len(exact_json.dumps(shown)) > 2 * draft.inline_bytes_max:
-            content: Any = self._handle(self.store(exact_json.dumps(shown), JSON), draft, names)
-            return Shown(content, exact_json.text(content), draft.is_error)
+            whole = self._handle(self.store(exact_json.dumps(shown), JSON), draft, names)
+            return _as_sent(whole, is_error=draft.is_error)
+        sent = _as_sent(shown, is_error=draft.is_error)
         if len(parts) == 1 and "structuredContent" not in shown and _is_text(parts[0]):
-            return Shown(shown, parts[0]["text"], draft.is_error)
-        return Shown(shown, exact_json.text(shown), draft.is_error)
+            return replace(sent, text=sent.content["content"][0]["text"])
+        return sent
+
+
+def _as_sent(value: Any, *, is_error: bool = False) -> Shown:
+    """The value as it goes out: a copy, valid JSON in valid UTF-8, whatever was passed in."""
+    sent = exact_json.dumps(value)
+    content = exact_json.loads(sent)
+    return Shown(content, content if isinstance(content, str) else sent.decode(), is_error)
 
 
 def is_tool_result(value: Any) -> bool:
@@ -282,6 +289,10 @@ def is_mcp_result(value: Any) -> bool:
         and all(isinstance(part, Mapping) and isinstance(part.get("type"), str) for part in content)
         and set(value) <= {"content", "structuredContent", "isError", "_meta", "resultType"}
     )
+
+
+def _utf8(text: str) -> bytes:
+    return exact_json.clean(text).encode()
 
 
 def _declared(value: Any) -> str:

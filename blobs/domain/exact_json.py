@@ -111,6 +111,11 @@ def text(value: Any) -> str:
     return dumps(value).decode()
 
 
+def clean(characters: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which neither JSON nor UTF-8 can say."""
+    return _SURROGATES.sub("\ufffd", characters)
+
+
 def plain(value: Any) -> Any:
     """The value for those who write it with Python's own `json`: a `Number` as an int or float that is equal to it.
 
@@ -158,7 +163,7 @@ def _sendable(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, dict):
         return _sendable_object(value, path, depth)
     if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
+        return clean(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value if -(2**63) <= value < 2**64 else Number(_digits(value))
     if value is None or isinstance(value, bool | float | Number):
@@ -171,7 +176,7 @@ def _sendable_object(value: dict[Any, Any], path: str, depth: int) -> dict[str, 
     for key, each in value.items():
         if not isinstance(key, str):
             raise not_json_key(path, key)
-        name = _SURROGATES.sub("\ufffd", key)
+        name = clean(key)
         sendable[name] = _sendable(each, f"{path}.{name}" if path else name, depth + 1)
     return sendable
 

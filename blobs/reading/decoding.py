@@ -172,6 +172,9 @@ def _wide_without_mark(head: bytes) -> Encoding | None:
         low = zeros[0] if codec.endswith("le") else zeros[-1]
         if low * 4 > high or high * 8 < len(head) // width:
             continue
+        planes = zeros[2] if codec == "utf-32-le" else zeros[1]
+        if width == 4 and planes * 10 < 9 * (len(head) // width):
+            continue  # text is hardly ever made of astral characters; binary numbers look like them
         whole = head[: len(head) - len(head) % width]
         text = codecs.getincrementaldecoder(codec)("replace").decode(whole)
         plausible = sum(1 for each in text if each.isalnum() or _PRINTABLE_BESIDE_LETTERS.match(each))

@@ -224,3 +224,25 @@ def test_a_limit_of_one_tool_is_kept_for_it(chat: Conversation) -> None:
     """`inline_bytes_max` may be set for one call."""
     assert isinstance(offload(chat, "x" * 200, inline_bytes_max=100), dict)
     assert offload(chat, "x" * 200, inline_bytes_max=200) == "x" * 200
+
+
+def test_what_a_model_reads_is_valid_utf8(chat: Conversation) -> None:
+    """A lone surrogate, which UTF-8 cannot say, is replaced wherever it stands."""
+    with chat.turn() as turn:
+        for value in ("\ud800 text", {"key\udfff": ["\ud800"]}, {"ok": False, "message": "\ud800"}):
+            turn.offload(value, tool="t")
+        turn.error("\ud800", tool="t")
+        for result in turn.results:
+            json.dumps(result, ensure_ascii=False).encode()
+            assert "\ufffd" in result["text"]
+
+
+def test_nothing_passed_in_is_changed_or_kept(chat: Conversation) -> None:
+    """What comes out is a copy: changing one does not change the other."""
+    value = {"rows": [{"n": 1}], "image": base64.b64encode(bytes(range(256)) * 6).decode()}
+    before = json.dumps(value)
+    shown = offload(chat, value)
+    assert isinstance(shown, dict)
+    assert json.dumps(value) == before
+    shown["rows"][0]["n"] = 2
+    assert value["rows"] == [{"n": 1}]
