@@ -7,7 +7,7 @@ import anyio
 from anyio import to_thread
 from fastapi import FastAPI
 
-from api import blob_routes, conversation_routes, service_routes
+from api import blob_routes, conversation_routes, service_routes, upload_routes
 from api.description import describe
 from api.door import Door
 from api.front import Front
@@ -51,7 +51,7 @@ def create_app(given: Settings | Blobs) -> FastAPI:
     answer_errors(app)
     app.add_middleware(Gate, front=front)
     app.add_middleware(Door)  # added last, it is the outermost
-    app.router.routes.extend(blob_routes.ROUTES)
+    app.router.routes.extend([*blob_routes.ROUTES, *upload_routes.ROUTES])
     app.include_router(conversation_routes.router)
     app.include_router(service_routes.router)
     describe(app)

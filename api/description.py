@@ -48,7 +48,7 @@ def describe(app: FastAPI) -> None:
             schemas["Reference"] = REFERENCE_SCHEMA
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
-            for path, operations in _raw_paths().items():
+            for path, operations in {**_raw_paths(), **_upload_paths()}.items():
                 document["paths"].setdefault(path, {}).update(operations)
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"key": []}]
@@ -94,6 +94,56 @@ def _raw_paths() -> dict[str, dict[str, Any]]:
         "/v1/conversations/{c}/blobs/{name}/content": _readable(
             "content", "conversations", "the named blob", [conversation, name]
         ),
+    }
+
+
+def _upload_paths() -> dict[str, dict[str, Any]]:
+    identity = _in_path("id", "The upload.")
+    version = _in_header("Tus-Resumable", "1.0.0; 412 for another version.")
+    told = {
+        "Tus-Resumable": _header("1.0.0"),
+        "Upload-Offset": _header("The bytes that are there."),
+        "Upload-Expires": _header("When it is forgotten unless it is carried on."),
+    }
+    done = {
+        "Content-Location": {**_header("The blob, once the upload is complete."), "required": False},
+        "Repr-Digest": {**_header("SHA-256 of the blob (RFC 9530), once the upload is complete."), "required": False},
+    }
+    length = {**_in_header("Upload-Length", "The bytes of the whole."), "required": True}
+    offset = {**_in_header("Upload-Offset", "Where the body goes on; 409 for another place."), "required": True}
+    metadata = _in_header("Upload-Metadata", "filename and filetype, each with its value in base64.")
+    refused = {412: {"description": "Another version of tus.", "content": _PROBLEM_CONTENT}}
+    part = {"required": False, "content": {"application/offset+octet-stream": _BYTES}}
+    begun = {"description": "Begun.", "headers": {**told, "Location": _header("The upload.")}}
+    added = {"description": "Added; with the last byte the blob is stored.", "headers": {**told, **done}}
+    found = {"description": "Its offset.", "headers": {**told, **done, "Upload-Length": _header("The whole.")}}
+    gone = {"description": "Forgotten; its blob, if it is complete, stays."}
+    return {
+        "/v1/uploads": {
+            "post": _operation(
+                "post_upload",
+                "blobs",
+                "Begin a resumable upload (tus 1.0).",
+                {201: begun, **refused},
+                parameters=[version, length, metadata, _in_header("Repr-Digest", "Checked at the end (RFC 9530).")],
+            )
+        },
+        "/v1/uploads/{id}": {
+            "head": _operation(
+                "head_upload", "blobs", "How far it is.", {200: found, **refused}, parameters=[identity, version]
+            ),
+            "patch": _operation(
+                "patch_upload",
+                "blobs",
+                "Add the body. What came of one that is cut off is kept.",
+                {204: added, **refused},
+                parameters=[identity, version, offset],
+                body=part,
+            ),
+            "delete": _operation(
+                "delete_upload", "blobs", "Forget it.", {204: gone, **refused}, parameters=[identity, version]
+            ),
+        },
     }
 
 

@@ -21,7 +21,7 @@ RETRY_AFTER_S = 1
 
 _log = logging.getLogger("blobs.api")
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _FAULTS_SHOWN_MAX = 5
 _FRAMEWORK_CODES = {
     404: ("not_found", "See /docs for the paths that there are."),

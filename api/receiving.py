@@ -69,15 +69,18 @@ class _Body:
         self._length = length
         self._bytes_max = bytes_max
         self._size = 0
+        self._is_cut_off = False
 
     async def batch(self) -> list[bytes]:
-        """The next chunks, `BATCH_BYTES` or a little more of them; fewer only at the end, which is then known."""
+        """The next chunks, `BATCH_BYTES` or a little more of them; fewer at the end, or before the body is cut off."""
+        if self._is_cut_off:
+            raise cut_off()
         chunks: list[bytes] = []
         size = 0
         while size < BATCH_BYTES:
-            chunk = await self._chunk()
+            chunk = await self._chunk(is_first=not chunks)
             if not chunk:
-                self.is_complete = True
+                self.is_complete = not self._is_cut_off
                 break
             chunks.append(chunk)
             size += len(chunk)
@@ -88,12 +91,16 @@ class _Body:
             raise cut_off()
         return chunks
 
-    async def _chunk(self) -> bytes:
+    async def _chunk(self, *, is_first: bool) -> bytes:
+        """The next chunk, empty at the end; a body that is cut off first gives up what came before that."""
         try:
             with anyio.fail_after(IDLE_S_MAX):
                 return await anext(self._stream, b"")
         except (ClientDisconnect, TimeoutError):
-            raise cut_off() from None
+            if is_first:
+                raise cut_off() from None
+            self._is_cut_off = True
+            return b""
 
 
 class _Pipe:
