@@ -4,7 +4,7 @@ A result is prepared first (bytes stored and profiled; several results at once) 
 call order), so that names do not depend on which call ended first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.reading.embedded import decode_embedded
 from blobs.reading.tokens import count_tokens
 from blobs.storage.blob_store import BlobStore
+
+_ATOMS = frozenset({int, float, bool, type(None), exact_json.Number})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,8 @@ class Offloader:
         return Reference(reference.digest, size, reference.type)
 
     def _prepare_value(self, value: Any, draft: Draft) -> Any:
-        if isinstance(value, bytes | bytearray | memoryview):
-            return self.store(bytes(value), BINARY)
-        if isinstance(value, Reference):
-            return self.placed(self._checked(value))
         extracted = self._extract(value, "")
-        if _has_placed(extracted):
-            return extracted
-        return self._bounded(extracted, draft.inline_bytes_max)
+        return self._bounded(value, draft.inline_bytes_max) if extracted is value else extracted
 
     def _bounded(self, value: Any, bytes_max: int) -> Any:
         """The value, or the blob that it becomes where it is over the limit."""
@@ -113,32 +109,56 @@ class Offloader:
         return most is not None and len(text) > most // 4 and count_tokens(text) > most
 
     def _extract(self, value: Any, path: str, depth: int = 0) -> Any:
-        """The value with embedded bytes taken out; nothing that was passed in is changed."""
+        """The value with embedded bytes taken out, or the very same object where there are none.
+
+        Nothing that was passed in is changed.
+        """
+        if self._is_atom(value):
+            return value
         if depth > exact_json.DEPTH_MAX:
             raise CallerError(f"{path[:80]}…: nested deeper than {exact_json.DEPTH_MAX} levels.", code="not_json")
         if isinstance(value, str):
             embedded = decode_embedded(value, length_min=self._limits.base64_bytes_min)
             return value if embedded is None else self.store(embedded.content, embedded.type)
         if isinstance(value, list | tuple):
-            items = [self._extract(each, f"{path}.{i}" if path else f"{i}", depth + 1) for i, each in enumerate(value)]
-            return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+            return self._extract_items(value, path, depth)
         if isinstance(value, dict):
             return self._extract_fields(value, path, depth)
+        if isinstance(value, bool | int | float | exact_json.Number):
+            return value
+        return self._placed_or_refused(value, path)
+
+    def _placed_or_refused(self, value: Any, path: str) -> Placed:
         if isinstance(value, bytes | bytearray | memoryview):
             return self.store(bytes(value), BINARY)
         if isinstance(value, Reference):
             return self.placed(self._checked(value))
-        if value is None or isinstance(value, bool | int | float | exact_json.Number):
-            return value
         raise exact_json.not_json(path, value)
 
-    def _extract_fields(self, value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
-        fields = {}
-        for key, each in value.items():
+    def _is_atom(self, value: Any) -> bool:
+        """Nothing can be hidden in it: the quick way past most of a large result."""
+        kind = type(value)
+        return kind in _ATOMS or (kind is str and len(value) < self._limits.base64_bytes_min)
+
+    def _extract_items(self, values: Sequence[Any], path: str, depth: int) -> Any:
+        changed = {}
+        for place, each in enumerate(values):
+            if not self._is_atom(each):
+                found = self._extract(each, f"{path}.{place}" if path else f"{place}", depth + 1)
+                if found is not each:
+                    changed[place] = found
+        return [changed.get(place, each) for place, each in enumerate(values)] if changed else values
+
+    def _extract_fields(self, fields: dict[Any, Any], path: str, depth: int) -> Any:
+        changed = {}
+        for key, each in fields.items():
             if not isinstance(key, str):
                 raise exact_json.not_json_key(path, key)
-            fields[key] = self._extract(each, f"{path}.{key}" if path else key, depth + 1)
-        return value if all(fields[key] is value[key] for key in value) else fields
+            if not self._is_atom(each):
+                found = self._extract(each, f"{path}.{key}" if path else key, depth + 1)
+                if found is not each:
+                    changed[key] = found
+        return fields | changed if changed else fields
 
     def _prepare_tool_result(self, value: Any, draft: Draft) -> tuple[Any, bool]:
         if not is_tool_result(value):

@@ -147,9 +147,11 @@ def to_utf8(source: Source, encoding: Encoding) -> Source:
 
 def _by_mark(head: bytes) -> Encoding | None:
     for mark, codec in _MARKS:
+        if not head.startswith(mark):
+            continue
         # The mark of UTF-32 is also that of UTF-16 with a zero after it; as UTF-32 that would not decode.
         is_other = codec == "utf-32-le" and "\ufffd" in head[: len(head) // 4 * 4].decode(codec, "replace")
-        if head.startswith(mark) and not is_other:
+        if not is_other:
             return Encoding(codec, mark)
     return None
 
