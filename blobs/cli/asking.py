@@ -110,7 +110,7 @@ def _py(args: argparse.Namespace) -> int:
 def _given(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     """The flags that were given, as arguments of the tool."""
     values = {name: getattr(args, name) for name in names}
-    return {name: value for name, value in values.items() if value not in (None, False)}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:

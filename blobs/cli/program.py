@@ -90,8 +90,9 @@ def _plug_in(subparsers: Any, entry_point: metadata.EntryPoint) -> None:
             raise problem
 
         if entry_point.name not in subparsers.choices:
-            broken = subparsers.add_parser(entry_point.name, help="cannot be loaded", add_help=False)
-            broken.add_argument("rest", nargs=argparse.REMAINDER)
+            # No prefix means no flags: whatever follows is taken, and the cause is told instead.
+            broken = subparsers.add_parser(entry_point.name, help="cannot be loaded", add_help=False, prefix_chars="\0")
+            broken.add_argument("rest", nargs="*")
             broken.set_defaults(run=refuse)
 
 
@@ -100,7 +101,8 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
         """As argparse calls it."""
-        parser.exit(0, f"agent-blobs {metadata.version('agent-blobs')}\n")
+        print(f"agent-blobs {metadata.version('agent-blobs')}")
+        parser.exit()
 
 
 def _quiet_logs() -> None:

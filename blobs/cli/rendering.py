@@ -144,7 +144,7 @@ def command_text(command: str, targets: Sequence[str], flags: Mapping[str, Any],
         flag = f"--{name.replace('_', '-')}"
         if value is True:
             words.append(flag)
-        elif value not in (None, False):
+        elif value is not None and value is not False:
             # Joined by =, so that a value which begins with a dash is not taken for a flag.
             words.append(f"{flag}={exact_json.text(value) if isinstance(value, list) else value}")
     if tail is not None:
