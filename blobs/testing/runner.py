@@ -25,23 +25,23 @@ def echo(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any
     return [arguments, {name: Path(path).read_text() for name, path in files.items()}]
 
 
-def stream(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001
+def stream(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001  # what every task takes
     """Streams `size` bytes, says so on stdout, and answers nothing."""
     print("streaming")
     reply.write(b"x" * arguments["size"])
 
 
-def refuse(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001
+def refuse(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001  # what every task takes
     """Raises an error that its caller should read."""
     raise ToolInputError("wrong", hint="Try another.")
 
 
-def crash(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001
+def crash(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001  # what every task takes
     """Raises an error that nobody expected."""
     return 1 // 0
 
 
-def wait(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001
+def wait(arguments: dict[str, Any], files: dict[str, str], reply: _Reply) -> Any:  # noqa: ARG001  # what every task takes
     """Never answers."""
     while True:
         pass
