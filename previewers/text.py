@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import detect, recognise
+from blobs.reading.decoding import Encoding, detect, recognise
 from blobs.reading.reader import Confidence, Sample, View
 from blobs.reading.source import Source
 from previewers.terminal import without_escapes
@@ -21,16 +21,14 @@ class TextView(BaseView):
 
     unit: str | None = "lines"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, encoding: Encoding | None = None) -> None:
         super().__init__()
         self.source = source
-        self.encoding = detect(source)
+        self.encoding = encoding or detect(source)
         self.text_encoding = self.encoding.codec
         self.index = TextIndex(source, self.encoding)
         self.count = self.index.lines
-        self.notes.extend(self.encoding.notes)
-        if self.index.has_steering:
-            self.notes.append("terminal escapes removed")
+        self.notes = [*self.encoding.notes, *(["terminal escapes removed"] if self.index.has_steering else [])]
 
     def items(self, span: ItemRange) -> Iterator[str]:
         """The lines of the range without their ends and without terminal escapes."""
