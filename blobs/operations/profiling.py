@@ -54,8 +54,10 @@ def _columns(view: View) -> list[str]:
         return [column.name for column in view.columns]
     from blobs.querying.columnar import column_types  # loads nothing heavy until a table is at hand
 
-    names = [column.name for column in view.columns]
-    typed = column_types(view.items(ItemRange(0, view.count)), names, is_text=True)
+    table = view.table()
+    if table is None or table.rows is None:
+        return [column.name for column in view.columns]
+    typed = column_types(table.rows(), table.columns, is_text=table.is_text)
     return [f"{column.name} {column.type}" for column in typed]
 
 
@@ -64,7 +66,8 @@ def _cost(opened: Opened, source: Source, facts: dict[str, Any], seed: bytes) ->
     if opened.type.startswith("image/") and "width" in facts:
         return image_cost(int(facts["width"]), int(facts["height"]))
     if view.text_encoding is not None:
-        return text_cost(source.read, source.size, encoding=view.text_encoding, seed=seed).tokens
+        text = view.text_source or source
+        return text_cost(text.read, text.size, encoding=view.text_encoding, seed=seed).tokens
     if view.unit is None:
         return undecoded_cost(source.size)
     count = view.count or 0

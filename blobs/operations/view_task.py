@@ -23,6 +23,7 @@ from blobs.reading.base_view import BaseView
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source
+from blobs.reading.tokens import count_tokens
 
 
 class Reply(Protocol):
@@ -35,6 +36,15 @@ def run(arguments: Mapping[str, Any], files: Mapping[str, str], reply: Reply) ->
     """The task as a cell runs it: the blob is the file named `blob`."""
     registry = registry_of(arguments.get("readers_dir"))
     return work(FileSource(files["blob"]), arguments, reply, registry=registry, tell=_tell_host)
+
+
+def warm_up() -> None:
+    """Load, before cells are forked, what every one of them would load: readers, token ranks, the search engine."""
+    import re2
+
+    registry_of(None).plug_ins()
+    count_tokens("one word")
+    re2.compile("a")
 
 
 def _tell_host(line: str) -> None:
@@ -188,12 +198,13 @@ def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Re
 
 
 def _as_lines(source: Source, view: View, call: ReadCall | SearchCall, registry: Registry) -> View:
-    if call.part is not None or call.path is not None or view.text_encoding is None:
+    is_elsewhere = call.part is not None or call.path is not None
+    if view.text_encoding is None or (is_elsewhere and view.text_source is None):
         raise ToolInputError(
             f"unit: {call.blob} has no lines{' at that place' if call.part or call.path else ''}.",
             hint=f'Use unit "items"{"" if view.unit is None else f" (its {view.unit})"} or "chars".',
         )
-    return reopen(registry, source, "text")
+    return reopen(registry, view.text_source or source, "text")
 
 
 def _whole_blob_only(call: ReadCall, unit: str) -> None:

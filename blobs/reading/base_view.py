@@ -9,6 +9,7 @@ from blobs.domain.errors import ToolInputError
 from blobs.domain.media_type import JSON, NDJSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.reader import Column, Part, Table, View
+from blobs.reading.source import Source
 
 _STRIDE = 256
 
@@ -25,6 +26,8 @@ class BaseView:
     columns: list[Column] | None = None
     text_encoding: str | None = None
     """The codec of the source where its bytes are text: its cost is then that of the text, and it has lines."""
+    text_source: Source | None = None
+    """Where that text lies, if not in the blob itself: of a compressed blob, or of a member of an archive."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -121,6 +124,11 @@ class BaseView:
                     yield column.name, self.render(cell)
         else:
             yield None, self.render(item)
+
+    def place(self, index: int) -> dict[str, Any]:
+        """Where an item lies beside its number, for matches of a search: `{"part", "part_item"}`, a sheet's `row` …"""
+        del index
+        return {}
 
     def strays(self) -> Iterator[tuple[int, str]]:
         """What of the blob is in no item, such as lines that are broken: number (from 1) and text of each line."""

@@ -77,6 +77,7 @@ class View(Protocol):
     count: int | None
     columns: list[Column] | None
     text_encoding: str | None
+    text_source: Source | None
     parts: list[Part]
     notes: list[str]
 
@@ -90,6 +91,7 @@ class View(Protocol):
     def text(self, start: int, stop: int) -> str: ...
     def text_offset(self, item: int) -> int: ...
     def search_texts(self, item: Any, columns: list[str] | None) -> Iterator[tuple[str | None, str]]: ...
+    def place(self, index: int) -> dict[str, Any]: ...
     def strays(self) -> Iterator[tuple[int, str]]: ...
     def slice(self, span: ItemRange) -> tuple[bytes, str]: ...
     def table(self) -> "Table | None": ...
@@ -99,11 +101,12 @@ class View(Protocol):
 class Table:
     """A view as a table, for the columnar copy: column names and rows of cells.
 
-    A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, or a list or dict
-    (kept as JSON). `rows` starts a fresh pass at each call. `is_text` says that strings are the file's untyped text, so
-    that columns may be given a type where every value survives the round trip. A reader that has Arrow data gives
-    `arrow` (a callable that makes a `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the
-    source itself is the Parquet file of just this table.
+    A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, a `datetime.date` or
+    `datetime.datetime` without a zone, or a list or dict (kept as JSON). `rows` starts a fresh pass at each call.
+    `is_text` says that strings are the file's untyped text, so that columns may be given a type where every value
+    survives the round trip. A reader that has Arrow data gives `arrow` (a callable that makes a
+    `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the source itself is the Parquet
+    file of just this table.
     """
 
     columns: list[str]

@@ -165,7 +165,14 @@ class Registry:
             if self._plug_ins is None:
                 found = [*_from_entry_points(), *_from_folder(self._readers_dir)]
                 self._plug_ins = list(_checked(found))
+                self._introduce(self._plug_ins)
             return self._plug_ins
+
+    def _introduce(self, plug_ins: list[PlugIn]) -> None:
+        """Tell readers of blobs that hold others (`InsideReader`) which registry opens those."""
+        for each in plug_ins:
+            if each.is_built_in and hasattr(each.reader, "registry"):
+                setattr(each.reader, "registry", self)  # noqa: B010  # the protocol of readers does not have it
 
 
 def _choice(plug_in: PlugIn, confidence: Confidence) -> Choice:

@@ -1,0 +1,92 @@
+"""From bytes to a view: choose a reader, open the blob, go to a part or a path; fall back rather than fail."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from blobs.domain.errors import BlobsError, UnreadableError
+from blobs.domain.media_type import TEXT
+from blobs.domain.ranges import ItemRange
+from blobs.reading.reader import SAMPLE_BYTES, PlugIn, Sample, View
+from blobs.reading.registry import SIGNATURE_LEVEL, Registry
+from blobs.reading.source import Source
+
+FALLBACKS = ("text", "binary")
+"""Readers that take whatever the others could not open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A view, the reader that gave it, the type that the bytes have, and why better readers did not serve."""
+
+    view: View
+    plug_in: PlugIn
+    type: str
+    notes: tuple[str, ...] = ()
+
+
+def take_sample(source: Source, declared_type: str | None) -> Sample:
+    """What readers look at to recognise a format: head, tail, size and the declared type."""
+    head = source.read(0, SAMPLE_BYTES)
+    tail = source.read(max(len(head), source.size - 4096), source.size)
+    return Sample(head, tail or head[-4096:], source.size, declared_type)
+
+
+def recognise(
+    registry: Registry,
+    source: Source,
+    declared_type: str | None,
+    *,
+    avoid: Iterable[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Opened:
+    """Open a blob with the best reader that can; each that fails is noted and the next one tried.
+
+    Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads
+    as lines must be text.
+
+    `tell` is given a line as each reader begins, so that whoever watches knows which was at work if this never returns.
+    """
+    avoided = set(avoid)
+    notes: list[str] = []
+    is_binary = False
+    for choice in registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell):
+        if choice.plug_in.name in avoided or choice.plug_in.reader is None:
+            continue
+        if is_binary and choice.type == TEXT:
+            continue
+        is_binary = is_binary or (choice.level >= SIGNATURE_LEVEL and not choice.type.startswith("text/"))
+        tell(f"reader {choice.plug_in.name} {choice.type}")
+        try:
+            view = choice.plug_in.reader.open(source)
+            _check(view)
+        except BlobsError as problem:
+            notes.append(f"not readable as {choice.type}: {problem.message}")
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as problem:  # noqa: BLE001  # the plug-in door: whatever a reader does, the blob stays readable
+            tell(f"fault {choice.plug_in.name}: {type(problem).__name__}: {problem}")
+            notes.append(f"the reader {choice.plug_in.name!r} failed on it")
+        else:
+            return Opened(view, choice.plug_in, choice.type, tuple(notes))
+    raise UnreadableError("No reader opens this blob.", hint='Use unit "bytes".')
+
+
+def reopen(registry: Registry, source: Source, reader: str) -> View:
+    """Open a blob with the reader that its profile names."""
+    plug_in = registry.by_name(reader)
+    if plug_in is None or plug_in.reader is None:
+        raise UnreadableError(
+            f"The reader {reader!r} of this blob is not installed any more.",
+            hint='Use unit "lines", "chars" or "bytes".',
+        )
+    return plug_in.reader.open(source)
+
+
+def _check(view: View) -> None:
+    """Refuse a view whose promise is broken before anything is built on it."""
+    if view.unit is not None and (view.count is None or view.count < 0):
+        raise UnreadableError("the reader does not say how many items there are")
+    if view.count:
+        last = list(view.glimpse(ItemRange(view.count - 1, view.count)))
+        if len(last) != 1:
+            raise UnreadableError(f"the reader counts {view.count} {view.unit} but does not give the last one")
