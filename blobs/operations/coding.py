@@ -1,5 +1,6 @@
 """blob_code on the host's side: the tables and files that a program names, the cell, the answer or its blob."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -87,13 +88,19 @@ def _sql_answer(value: dict[str, Any], call: CodeCall, bytes_max: int) -> ToolAn
 
 
 def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
-    """The tables of a blob that a query may mean: the blob's own, and the parts that the query mentions."""
-    tables: list[tuple[str, str | None]] = []
-    if target.profile.unit is not None or not target.profile.parts:
-        tables.append((target.name, None))
-    said = code.lower()
-    tables.extend((f"{target.name}.{part}", part) for part in target.profile.parts if part.lower() in said)
-    return tables
+    """The tables of a blob that a query may mean: the blob's own, and the parts that the query mentions.
+
+    A query that names the blob only before the dot of a part needs no copy of the whole.
+    """
+    said = code.lower().replace('""', '"')
+    parts: list[tuple[str, str | None]] = [
+        (f"{target.name}.{part}", part) for part in target.profile.parts if part.lower().replace('""', '"') in said
+    ]
+    is_only_qualified = re.search(rf"\b{re.escape(target.name.lower())}\b(?!\"?\s*\.)", said) is None
+    is_without_items = target.profile.unit is None and bool(target.profile.parts)
+    if is_without_items or (parts and is_only_qualified):
+        return parts
+    return [(target.name, None), *parts]
 
 
 def run_python(

@@ -141,7 +141,7 @@ class _Hunt:
 def _shown(
     view: View, call: SearchCall, index: int, column: str | None, text: str, hit: tuple[int, int]
 ) -> dict[str, Any]:
-    shown: dict[str, Any] = {"item": index}
+    shown: dict[str, Any] = {"item": index, **view.place(index)}
     if column is not None:
         shown["column"] = column
     shown["text"] = around(text, hit[0], hit[1], TEXT_CHARS_MAX)

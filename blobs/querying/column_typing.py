@@ -6,6 +6,7 @@ values that have types (JSON, SQLite) may print differently but must be the same
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -22,7 +23,7 @@ _NONFINITE = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
 def kind_of(cell_type: type) -> str:
-    """The kind of cells of a Python type: `bool int number text bytes nested none other`."""
+    """The kind of cells of a Python type: `bool int number text bytes timestamp date nested none other`."""
     for kind, types in _KINDS:
         if issubclass(cell_type, types):
             return kind
@@ -36,6 +37,8 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("number", (float, Number, Decimal)),
     ("text", (str,)),
     ("bytes", (bytes, bytearray, memoryview)),
+    ("timestamp", (datetime,)),  # before dates: Python takes each for one
+    ("date", (date,)),
     ("nested", (list, dict, tuple)),
 )
 
@@ -60,7 +63,7 @@ class ColumnTyper:
         if self._text is not None and kinds == {"text"} == self._kinds:
             self._text.look_at([each for each in cells if each is not None])
 
-    def type(self) -> str:
+    def type(self) -> str:  # noqa: PLR0911  # one line a kind
         """The SQL type of all cells so far; VARCHAR where there was none but nulls."""
         match sorted(self._kinds):
             case ["bool"]:
@@ -69,6 +72,10 @@ class ColumnTyper:
                 return "BLOB"
             case ["text"] if self._text is not None:
                 return self._text.type()
+            case ["date"]:
+                return "DATE"
+            case ["timestamp"] | ["date", "timestamp"]:
+                return "TIMESTAMP"
             case kinds if "nested" in kinds:
                 return "JSON"
             case kinds if kinds and set(kinds) <= {"int", "number"}:

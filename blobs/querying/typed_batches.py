@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -87,6 +88,8 @@ def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:  # noqa: PLR0911  #
         return pa.array([None if each is None else float(each) for each in cells], kind)
     if sql_type.startswith("DECIMAL"):
         return pa.array([None if each is None else _decimal(each) for each in cells], kind)
+    if sql_type == "TIMESTAMP":
+        return pa.array([None if each is None else _moment(each) for each in cells], kind)
     if sql_type == "BLOB":
         return pa.array([None if each is None else bytes(each) for each in cells], kind)
     return pa.array(cells, kind)
@@ -114,7 +117,14 @@ def cell_text(cell: Any) -> str:
             return bytes(cell).hex()
         case int() | list() | dict() | tuple():
             return exact_json.text(cell)
+        case date():
+            return cell.isoformat()
     return str(cell)
+
+
+def _moment(cell: date) -> datetime:
+    """A date beside moments, in a column of both, is its midnight."""
+    return cell if isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
 
 
 def _decimal(cell: Any) -> Decimal:

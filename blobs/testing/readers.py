@@ -233,13 +233,15 @@ class ReaderContract:
         assert all(0 <= each <= view.text_length() for each in offsets)
 
     def test_searches_texts(self, example: Example) -> None:
-        """What a search looks at is text, with the name of its column where it has one."""
+        """What a search looks at is text, with the name of its column, or of a part's column, where it has one."""
         view = self.open(example)
-        names = {column.name for column in view.columns or []}
+        tables = [view, *(view.part(part.name) for part in view.parts[:50])]
+        names = {column.name for table in tables for column in table.columns or []}
         for item in islice(view.items(ItemRange(0, view.count or 0)), 100):
             for name, text in view.search_texts(item, None):
                 assert name is None or name in names
                 assert isinstance(text, str)
+        assert all(isinstance(view.place(index), dict) for index in range(min(view.count or 0, 100)))
 
     # Pieces and tables
 
