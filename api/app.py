@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio import to_thread
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 
 from api import blob_routes, conversation_routes, service_routes, upload_routes
 from api.description import describe
@@ -14,6 +15,7 @@ from api.front import Front
 from api.gate import Gate
 from api.problems import answer_errors
 from api.receiving import BYTE_THREADS, UPLOADS_MAX
+from api.reference_page import reference_page
 from blobs.client import Blobs
 from blobs.settings import Settings
 
@@ -45,6 +47,7 @@ def create_app(given: Settings | Blobs) -> FastAPI:
         lifespan=running,
         redirect_slashes=False,
         strict_content_type=False,
+        docs_url=None,
         redoc_url=None,
     )
     app.state.front = front
@@ -55,4 +58,5 @@ def create_app(given: Settings | Blobs) -> FastAPI:
     app.include_router(conversation_routes.router)
     app.include_router(service_routes.router)
     describe(app)
+    app.add_route("/docs", lambda _: HTMLResponse(reference_page(app.openapi())), include_in_schema=False)
     return app

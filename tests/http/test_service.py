@@ -47,7 +47,12 @@ def test_health_readiness_and_the_way_in(http: httpx.Client) -> None:
     assert ready["status"] == "ready"
     assert ready["sandbox"] in ("A", "B", "C", "none")
     assert http.get("/").json()["docs"] == "/docs"
-    assert http.get("/docs").headers["content-type"].startswith("text/html")
+    page = http.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    for path in http.get("/openapi.json").json()["paths"]:
+        assert path in page.text
+    assert "<script" not in page.text
+    assert "://" not in page.text  # nothing is fetched from elsewhere: the page works without a network
 
 
 def test_the_description_names_every_path(http: httpx.Client) -> None:
