@@ -5,7 +5,7 @@ and timestamps are ISO 8601 with every digit of their fraction that is not zero 
 with a Z); durations and intervals are ISO 8601 durations. Lists are arrays, structs objects, maps objects where their
 keys are distinct strings and else arrays of `{"key", "value"}`. NaN and the infinities are told apart from null. Binary
 cells are written as DuckDB writes a BLOB, where every byte that is not plain ASCII is `\xNN`: exact, and a literal for
-SQL; only the first `BINARY_BYTES_MAX` bytes of a cell are shown.
+SQL; only the first bytes of a cell are shown (`previewers.binary_text`).
 """
 
 from math import isfinite, isnan
@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 
 from blobs.domain import exact_json
 from blobs.domain.exact_json import Number
+from previewers.binary_text import blob_text
 
-BINARY_BYTES_MAX = 256
 _SQL_TYPE_CHARS_MAX = 160
 _NONFINITE = {text: exact_json.loads(text) for text in ("NaN", "Infinity", "-Infinity")}
-_PLAIN = frozenset(range(0x20, 0x7F)) - set(b"\\'\"")
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -78,13 +77,6 @@ def _decimals(array: pa.Array) -> list[Any]:
 
 def _binary(array: pa.Array) -> list[Any]:
     return [None if value is None else blob_text(value) for value in array.to_pylist()]
-
-
-def blob_text(value: bytes) -> str:
-    """Bytes as DuckDB writes a BLOB; what is left out beyond the first bytes is counted."""
-    shown = "".join(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in value[:BINARY_BYTES_MAX])
-    hidden = len(value) - BINARY_BYTES_MAX
-    return shown if hidden <= 0 else f"{shown}…(+{hidden} bytes)"
 
 
 def _dates(array: pa.Array) -> list[Any]:
