@@ -65,6 +65,7 @@ class SqlEngine:
         try:
             # Lines are counted as in the wrapped query, which has one more before them.
             statements = self._connection.extract_statements(f"\n{sql}")
+            kinds = [each.type.name for each in statements]
         except duckdb.ParserException:
             raise
         except Exception as error:
@@ -72,7 +73,6 @@ class SqlEngine:
             raise _refusal("code: not a SELECT.", "Write one SELECT.") from error
         if not statements:
             raise _refusal("code: there is no statement.", "Write one SELECT.")
-        kinds = [each.type.name for each in statements]
         if len(statements) > 1:
             raise _refusal(f"code: {len(statements)} statements.", "Write exactly one SELECT; CTEs are allowed.")
         if kinds[0] not in STATEMENTS:

@@ -122,7 +122,8 @@ class Zygote:
         process, number = self._call_of.pop(pidfd)
         os.close(pidfd)
         _, status, usage = os.wait4(process, 0)
-        self._tell({"ended": number, "status": status, "cpu_ms": int(1000 * (usage.ru_utime + usage.ru_stime))})
+        cpu_ms = int(1000 * (usage.ru_utime + usage.ru_stime))
+        self._tell({"ended": number, "status": status, "cpu_ms": cpu_ms, "peak_bytes": usage.ru_maxrss * 1024})
 
     def _tell(self, message: Mapping[str, Any], *descriptors: int) -> None:
         try:

@@ -47,6 +47,8 @@ class Worker:
     status: int = 0
     """As of wait(2), once `ended` is set."""
     cpu_ms: int = 0
+    peak_bytes: int = 0
+    """The most memory that was resident at once, what is shared with the zygote included."""
 
     def kill(self) -> None:
         """End the process, and all in its pid namespace with it."""
@@ -198,7 +200,7 @@ class ZygoteProcess:
         else:
             worker = self._workers.pop(message["ended"])
             worker.status = message["status"]
-            worker.cpu_ms = message["cpu_ms"]
+            worker.cpu_ms, worker.peak_bytes = message["cpu_ms"], message["peak_bytes"]
             worker.ended.set()
 
     def _finish(self) -> None:

@@ -1,0 +1,69 @@
+"""Bombs in SQL, through the real task in the real cell: time, memory and output end where they should."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from blobs.domain.limits import Limits
+from blobs.running import CellRunner, Outcome
+from tests.security.sql.bombs import BOMBS
+from tests.security.sql.scene import ROWS, Scene, ask, open_cells, said, set_scene
+from tests.security.sql.watching import PeakWatch
+
+MIB = 1 << 20
+WALL_MS = 1_500
+LATE_MS_MAX = 300
+MEMORY_BYTES = 512 * MIB
+MEMORY_SHARE_MAX = 1.1
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return set_scene(tmp_path_factory.mktemp("scene"))
+
+
+@pytest.fixture(scope="module")
+def cells(scene: Scene) -> Iterator[CellRunner]:
+    with open_cells("A") as runner:
+        assert runner.tier == "A", runner.reasons
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def watch(cells: CellRunner) -> PeakWatch:
+    return PeakWatch(cells)
+
+
+@pytest.fixture(scope="module")
+def resting_bytes(cells: CellRunner, scene: Scene, watch: PeakWatch) -> int:
+    """What a query that needs nothing takes: libraries and the engine."""
+    ask(cells, scene, "select 1")
+    return watch.peak_bytes()
+
+
+def explode(cells: CellRunner, scene: Scene, sql: str) -> Outcome:
+    return ask(cells, scene, sql, wall_ms=WALL_MS, memory_bytes=MEMORY_BYTES)
+
+
+def test_there_are_many():
+    """Each is short enough to be run at all."""
+    assert len(BOMBS) >= 75
+    assert all(len(query.encode()) <= Limits().sql_bytes_max for query in BOMBS.values())
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_contained(cells, scene, watch, resting_bytes, name):
+    """It ends by the deadline and 0.3 s, within its memory and a tenth, with a bounded answer; the next query works."""
+    outcome = explode(cells, scene, BOMBS[name])
+    assert outcome.status in ("ok", "error", "timeout", "memory", "killed"), outcome
+    assert (outcome.error or {}).get("code") != "internal_error", outcome
+    assert outcome.wall_ms <= WALL_MS + LATE_MS_MAX
+    assert watch.peak_bytes() - resting_bytes <= MEMORY_BYTES * MEMORY_SHARE_MAX
+    assert len(said(outcome)) - len(outcome.payload) <= 2 * Limits().inline_bytes_max
+    print(
+        outcome.status,
+        (outcome.error or {}).get("code"),
+        int(outcome.wall_ms),
+        (watch.peak_bytes() - resting_bytes) >> 20,
+    )
+    assert ask(cells, scene, "select count(*) from blob1").value["rows"] == [[ROWS]]
