@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m tests.benchmarks` measures the work of this project beside named peers and writes one table."""
+"""Benchmarks: `python -m tests.benchmarks` measures the work beside named peers and writes one table."""

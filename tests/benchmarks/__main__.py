@@ -135,8 +135,8 @@ def _markdown(report: dict[str, Any]) -> str:
         "",
         f"{machine}; seed {report['seed']}.",
         "",
-        "Each ratio is ours over the peer's, measured one after the other in one run, by wall or by CPU time as its bar "
-        "says; times are ours : peer's. Peak memory is the growth of the server + the most that a cell held.",
+        "Each ratio is ours over the peer's, measured one after the other in one run, by wall or by CPU time as its",
+        "bar says; times are ours : peer's. Peak memory is the growth of the server + the most that a cell held.",
         "",
         "| " + " | ".join(_COLUMNS) + " |",
         "|" + "---|" * len(_COLUMNS),

@@ -35,10 +35,8 @@ def make(kind: str, folder: Path, size_bytes: int) -> MadeFile:
     if note.exists():
         return MadeFile(path, int(note.read_text()))
     folder.mkdir(parents=True, exist_ok=True)
-    if kind == "parquet":
-        items = _parquet(path, make("csv", folder, size_bytes))
-    else:
-        items = _written(path, kind, size_bytes)
+    is_table = kind == "parquet"
+    items = _parquet(path, make("csv", folder, size_bytes)) if is_table else _written(path, kind, size_bytes)
     note.write_text(str(items))
     return MadeFile(path, items)
 
