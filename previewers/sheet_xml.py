@@ -52,14 +52,19 @@ def sheet_members(book: zipfile.ZipFile) -> list[str]:
     workbook = next((name for name in book.namelist() if re.fullmatch(r"xl/workbook\d*\.xml", name)), None)
     if workbook is None:
         return []
+    identities = [
+        next((value for name, value in sheet.attrib.items() if name.endswith("}id")), "")
+        for sheet in _elements(book, workbook, "sheet")
+    ]
+    return linked_members(book, workbook, identities)
+
+
+def linked_members(book: zipfile.ZipFile, workbook: str, identities: list[str]) -> list[str]:
+    """The members that the workbook's relations name by these identifiers; "" where there is none."""
     links = "xl/_rels/" + workbook.removeprefix("xl/") + ".rels"
     targets = {each.get("Id"): each.get("Target") or "" for each in _elements(book, links, "Relationship")}
-    members = []
-    for sheet in _elements(book, workbook, "sheet"):
-        identity = next((value for name, value in sheet.attrib.items() if name.endswith("}id")), None)
-        target = targets.get(identity, "")
-        members.append(target.removeprefix("/") if target.startswith("/") else f"xl/{target}" if target else "")
-    return members
+    found = [targets.get(each, "") for each in identities]
+    return [target.removeprefix("/") if target.startswith("/") else target and f"xl/{target}" for target in found]
 
 
 def _elements(book: zipfile.ZipFile, member: str, name: str) -> Iterator[Any]:

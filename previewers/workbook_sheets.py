@@ -4,13 +4,15 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from blobs.domain.errors import UnreadableError
 from blobs.reading.source import Source
 from previewers.parsing import parsing
+from previewers.sheet_ods import CONTENT, ods_oddities, with_errors
+from previewers.sheet_records import xls_errors, xlsb_oddities, xlsb_sheets
 from previewers.sheet_rows import SheetRows
-from previewers.sheet_xml import SPARSE_CELLS_MAX, Oddities, oddities, sheet_members
+from previewers.sheet_xml import SPARSE_CELLS_MAX, Oddities, linked_members, oddities, sheet_members
 from previewers.workbook_file import encrypted, is_encrypted, opened_zip
 
 if TYPE_CHECKING:
@@ -39,9 +41,10 @@ def read_sheets(source: Source) -> list[Sheet]:
         raise encrypted()
     archive = opened_zip(source)
     with _parsing():
-        book = _opened(source)
+        readable, odd = _odd(source, archive)
+        book = _opened(readable)
         known = list(book.sheets_metadata)
-    members = _members(archive)
+    found = odd if len(odd) == len(known) else [Oddities() for _ in known]
     sheets, failures = [], 0
     for place, each in enumerate(known):
         kind = str(each.typ).rpartition(".")[2]
@@ -50,9 +53,9 @@ def read_sheets(source: Source) -> list[Sheet]:
             note = f"not a sheet of cells but a {kind.removesuffix('Sheet').lower()} sheet"
             sheets.append(Sheet(each.name, SheetRows([]), visibility, [note]))
             continue
-        member = members[place] if len(members) == len(known) else ""
         try:
-            rows, notes = _read(book, place, archive, member)
+            rows = _rows(book, place, found[place])
+            notes = _formula_notes(found[place])
         except UnreadableError as problem:
             failures += 1
             rows, notes = SheetRows([]), [problem.message]
@@ -62,45 +65,55 @@ def read_sheets(source: Source) -> list[Sheet]:
     return _distinct(sheets)
 
 
-def _opened(source: Source) -> "CalamineWorkbook":
+def _opened(readable: BinaryIO) -> "CalamineWorkbook":
     from python_calamine import CalamineWorkbook, PasswordError  # native: only once a file is opened
 
     try:
-        return CalamineWorkbook.from_filelike(source.open())
+        return CalamineWorkbook.from_filelike(readable)
     except PasswordError:
         raise encrypted() from None
 
 
-def _members(archive: zipfile.ZipFile | None) -> list[str]:
+def _odd(source: Source, archive: zipfile.ZipFile | None) -> tuple[BinaryIO, list[Oddities]]:
+    """The file for the library to read, and what it does not tell of each sheet; none where that cannot be known."""
     if archive is None:
-        return []
-    with parsing(_WHAT):
-        return sheet_members(archive)
+        return source.open(), [Oddities(values=dict(errors)) for errors in xls_errors(source)]
+    names = set(archive.namelist())
+    if CONTENT in names:
+        content = archive.read(CONTENT)
+        return with_errors(archive, content) or source.open(), ods_oddities(content)
+    if "xl/workbook.bin" in names:
+        members = linked_members(archive, "xl/workbook.bin", xlsb_sheets(archive.read("xl/workbook.bin")))
+        return source.open(), [
+            xlsb_oddities(archive.read(member)) if member in names else Oddities() for member in members
+        ]
+    return source.open(), [_xml_oddities(archive, member, names) for member in sheet_members(archive)]
 
 
-def _read(
-    book: "CalamineWorkbook", place: int, archive: zipfile.ZipFile | None, member: str
-) -> tuple[SheetRows, list[str]]:
-    odd = _oddities(archive, member)
+def _xml_oddities(archive: zipfile.ZipFile, member: str, names: set[str]) -> Oddities:
+    if member not in names:
+        return Oddities()
+    with archive.open(member) as sheet:
+        return oddities(sheet)
+
+
+def _rows(book: "CalamineWorkbook", place: int, odd: Oddities) -> SheetRows:
     if odd.rows * odd.columns > SPARSE_CELLS_MAX:
         raise UnreadableError(f"its values are too far apart to be read: {odd.rows:,} rows by {odd.columns:,} columns")
     with _parsing():
         sheet = book.get_sheet_by_index(place)
         first_column = sheet.start[1] if sheet.start is not None else 0
-        rows = SheetRows(sheet.iter_rows(), first_column=first_column, better=odd.values)
-    notes = []
-    if odd.formulas:
-        more = " …" if odd.formulas > len(odd.named) else ""
-        noun = "formula has" if odd.formulas == 1 else "formulas have"
-        notes.append(f"{odd.formulas} {noun} no stored value and read as empty: {', '.join(odd.named)}{more}")
-    return rows, notes
+        return SheetRows(sheet.iter_rows(), first_column=first_column, better=odd.values)
 
 
-def _oddities(archive: zipfile.ZipFile | None, member: str) -> Oddities:
-    if archive is None or not member:
-        return Oddities()
-    with parsing(_WHAT), archive.open(member) as sheet:
-        return oddities(sheet)
+def _formula_notes(odd: Oddities) -> list[str]:
+    if not odd.formulas:
+        return []
+    where = f": {', '.join(odd.named)}" if odd.named else ""
+    more = " …" if odd.named and odd.formulas > len(odd.named) else ""
+    if odd.formulas == 1:
+        return [f"1 formula has no stored value and reads as empty{where}"]
+    return [f"{odd.formulas} formulas have no stored value and read as empty{where}{more}"]
 
 
 def _distinct(sheets: list[Sheet]) -> list[Sheet]:
