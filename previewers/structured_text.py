@@ -4,7 +4,7 @@ The structure is looked at when it is first asked for, never for reading or sear
 document that is damaged, hostile or huge is still its lines.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -177,8 +177,8 @@ def listed(values: list[str], noun: str) -> list[str]:
     return [*values[:_LISTED_MAX], f"…(+{more} {noun})"] if more > 0 else values
 
 
-def counted(counts: dict[str, int], noun: str) -> dict[str, Any]:
+def counted(counts: Mapping[str, int | str], noun: str) -> dict[str, Any]:
     """The first of many counts, and how many more there are."""
     more = len(counts) - _LISTED_MAX
-    shown: dict[str, Any] = dict(list(counts.items())[:_LISTED_MAX])
+    shown: dict[str, Any] = dict(islice(counts.items(), _LISTED_MAX))
     return {**shown, "…": f"{more} more {noun}"} if more > 0 else shown
