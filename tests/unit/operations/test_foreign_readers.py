@@ -10,7 +10,7 @@ import pytest
 from blobs import Blobs, Settings
 from blobs.domain.limits import Limits
 
-PLUG_IN = '''
+PLUG_IN = """
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
 from blobs.reading.reader import Confidence
@@ -41,7 +41,7 @@ class OddReader:
     def open(self, source):
         {open}
         return OddView(source)
-'''
+"""
 FAULTS = {
     "raises": "raise KeyError('the plug-in is broken')",
     "hangs": "import time; time.sleep(600)",
