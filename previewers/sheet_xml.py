@@ -14,8 +14,6 @@ from decimal import Decimal
 from html import unescape
 from typing import IO, Any
 
-from lxml import etree
-
 from blobs.domain.exact_json import Number
 from previewers.sheet_rows import column_letters, column_place
 
@@ -68,6 +66,8 @@ def linked_members(book: zipfile.ZipFile, workbook: str, identities: list[str]) 
 
 
 def _elements(book: zipfile.ZipFile, member: str, name: str) -> Iterator[Any]:
+    from lxml import etree  # only once a file is opened
+
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     elements: Iterator[Any] = etree.fromstring(book.read(member), parser).iter(f"{{*}}{name}")
     return elements

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blobs.reading.decoding import blocks
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
@@ -12,7 +12,9 @@ from previewers.declared_encoding import encoding_as_declared
 from previewers.json_sniff import utf8_head
 from previewers.markup_sniff import Markup, beginning, is_balanced
 from previewers.structured_text import RowsView, Structure, StructuredTextView, counted
-from previewers.xml_elements import Elements, columns_of, count_elements, records
+
+if TYPE_CHECKING:
+    from previewers.xml_elements import Elements
 
 XML = "application/xml"
 SVG = "image/svg+xml"
@@ -39,6 +41,8 @@ class XmlView(StructuredTextView):
 
     def examine(self) -> Structure:
         """Count the elements of the text, as much of it as is looked at."""
+        from previewers.xml_elements import count_elements  # its parser is not needed to recognise XML
+
         text, is_whole = self.head()
         found = count_elements(lambda: (text,), is_whole=is_whole)
         notes = [*self.head_note, *([found.problem] if found.problem else [])]
@@ -66,6 +70,8 @@ class XmlView(StructuredTextView):
         return self._open_records(self._records).table() if self._records else super().table()
 
     def _open_records(self, path: str) -> RowsView:
+        from previewers.xml_elements import columns_of, records
+
         columns, count = columns_of(records(self._pieces, path))
 
         def rows() -> Iterator[list[Any]]:
@@ -112,7 +118,7 @@ def _is_svg(markup: Markup) -> bool:
     return markup.root.rpartition(":")[2] == "svg"
 
 
-def _repeated(found: Elements) -> Iterator[tuple[str, int]]:
+def _repeated(found: "Elements") -> Iterator[tuple[str, int]]:
     """Paths that occur several times below the root or below an element that occurs once."""
     for path, count in found.counts.items():
         steps = path.split("/")
