@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import tests.material  # noqa: F401  # takes BLOBS_CORPUS out of the environment before a service reads that
 from blobs import Blobs, Conversation
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
+_BESIDE = Path(os.environ.pop("BLOBS_CORPUS", "") or ROOT.parent / "shared")  # popped: it is no setting of a service
 
 
 def fixture(file: str) -> bytes:
@@ -29,7 +30,7 @@ def truth(file: str) -> dict[str, Any]:
 
 def beside() -> Path:
     """The folder that may hold `corpus` and `bugcases`: `BLOBS_CORPUS`, or `shared` beside the repository."""
-    return Path(os.environ.get("BLOBS_CORPUS") or ROOT.parent / "shared")
+    return _BESIDE
 
 
 @cache

@@ -62,7 +62,7 @@ def rows(view, part: str) -> list:
 
 
 SEVERAL = zipped(
-    member("data/", external_attr=0o40755 << 16),
+    member("data/", external_attr=0o40755 << 16, compress_type=zipfile.ZIP_STORED),
     member("data/orders.csv", ORDERS),
     member("notes.txt", b"one\ntwo\n", compress_type=zipfile.ZIP_STORED),
     member("entries.json", b'[{"a":1},{"a":2}]', compress_type=zipfile.ZIP_BZIP2),
@@ -100,7 +100,8 @@ def test_the_fixture_is_as_known():
     view = opened(fixture("members.zip"))
     known = truth("members.zip")
     assert names(view) == known["names"]
-    assert rows(view, "orders.csv") == known["orders"]
+    orders = rows(view, "orders.csv")
+    assert (len(orders), orders[: len(known["orders"])]) == (30, known["orders"])
 
 
 def test_a_file_is_read_as_what_it_is():
