@@ -22,6 +22,7 @@ from previewers.json_structure import (
     Outline,
     address,
     first_byte,
+    is_cut_short,
     is_valid,
     outline,
     outline_document,
@@ -243,11 +244,16 @@ class JsonReader:
     is_light = True
 
     def sniff(self, sample: Sample) -> Confidence:
-        """An array or object, whole or begun; a scalar only where somebody called it JSON."""
+        """An array or object, whole or begun; a scalar only where somebody called it JSON.
+
+        One that is cut short is accepted with the least confidence, so that opening it tells why it is read as lines.
+        """
         is_declared = sample.declared_type in (*self.media_types, *self.aliases)
         head = utf8_head(sample, is_declared=is_declared)
         if is_document(head, is_whole=sample.is_whole):
             return Confidence(60 if sample.is_whole else 55, JSON)
+        if first_byte(head) in (b"[", b"{") and is_cut_short(head):
+            return Confidence(1, JSON)
         if not is_declared or not head.strip():
             return Confidence.NO
         is_scalar = is_valid(head) if sample.is_whole else first_byte(head) == b'"'

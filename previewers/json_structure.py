@@ -34,6 +34,8 @@ _COMMENT = re.compile(rb"(" + _STRING + rb")|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(rb"(" + _STRING + rb"|[\[{,:]\s*,)|,(?=\s*[\]}])", re.DOTALL)
 _NONFINITE = re.compile(rb"(?:" + _STRING + rb")|(NaN|-?Infinity)", re.DOTALL)
 _MISFITS = re.compile("[\udc80-\udcff]")
+_FAULT_BYTE = re.compile(r"\(byte (\d+)\)")
+_CUT_SHORT = "it is cut short"
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _FAULTS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError)
 
@@ -127,11 +129,11 @@ def outline_document(text: memoryview) -> tuple[memoryview, Outline]:
         return text, outline(text)
     except UnreadableError:
         if len(text) > REPAIR_BYTES_MAX:
-            raise
+            raise _broken(text) from None
         bare = _COMMENT.sub(lambda found: found.group(1) or b" ", bytes(text))
         repaired = _TRAILING_COMMA.sub(lambda found: found.group(1) or b"", bare)
         if repaired == text:
-            raise
+            raise _broken(text) from None
         what = "comments" if repaired == bare else "trailing commas" if bare == text else "comments and trailing commas"
         found = outline(memoryview(repaired))
         problem = f"not strict JSON: it has {what}"
@@ -176,8 +178,29 @@ def repeated_keys(text: JsonBytes) -> int:
     return repeated
 
 
-def _broken() -> UnreadableError:
-    return UnreadableError("It is not valid JSON.", hint="Read it as lines.")
+def is_cut_short(text: JsonBytes) -> bool:
+    """The text is strict JSON as far as it goes, and ends before its value does."""
+    return _fault(text) == _CUT_SHORT
+
+
+def _broken(text: JsonBytes = b"null") -> UnreadableError:
+    """That a text is no JSON, and where it stops being strict JSON if the text is given."""
+    fault = _fault(text)
+    return UnreadableError(f"It is not valid JSON{fault and f': {fault}'}.", hint="Read it as lines.")
+
+
+def _fault(text: JsonBytes) -> str:
+    """What keeps a text from being strict JSON; "" where nothing does."""
+    try:
+        _raw_decoder.decode(text)
+    except msgspec.DecodeError as fault:
+        told = _FAULT_BYTE.search(str(fault))
+        if told is None:
+            return _CUT_SHORT
+        return "more follows after its end" if "trailing" in str(fault) else f"the first fault is at byte {told[1]}"
+    except _FAULTS:
+        return "it is nested too deeply"
+    return ""
 
 
 def _of_array(text: memoryview, raws: list[msgspec.Raw]) -> Outline:

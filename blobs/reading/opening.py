@@ -49,7 +49,11 @@ def recognise(
     avoided = set(avoid)
     notes: list[str] = []
     is_binary = False
-    for choice in registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell):
+    choices = registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell)
+    declared = registry.by_type(declared_type) if declared_type and source.size else None
+    if declared is not None and declared.name not in avoided | {each.plug_in.name for each in choices}:
+        notes.append(f"declared as {declared_type}, which it is not")
+    for choice in choices:
         if choice.plug_in.name in avoided or choice.plug_in.reader is None:
             continue
         if is_binary and choice.type == TEXT:

@@ -102,7 +102,7 @@ def test_what_is_not_strict(content, expected, note):
 
 @pytest.mark.parametrize(
     "content",
-    ["", " ", "{", "[1", "[1 2]", "{'a':1}", '{"a" 1}', "[1]]", "[1]x", '{"a":1}{"b":2}', "[1}", "nul", "[,1]",
+    ["", " ", "[1 2]", "{'a':1}", '{"a" 1}', "[1]]", "[1]x", '{"a":1}{"b":2}', "[1}", "nul", "[,1]",
      "[1,,2]", "[1,,]", "[,]", '{"a":1,,"b":2}', '["a\nb"]', "[" * 5000 + "]" * 5000, "{,}", "01"],
 )  # fmt: skip
 def test_what_is_no_json(content):
@@ -110,6 +110,24 @@ def test_what_is_no_json(content):
     with pytest.raises(UnreadableError):
         open_json(content)
     assert sniff(content) == 0
+
+
+@pytest.mark.parametrize("content", ["{", "[1", "[1,", '{"a":1,"b":[1,2', '{"a":"tex', '{"a":[{"id":1},{"i', "[1,nul"])
+def test_what_is_cut_short(content):
+    """A document that ends too early is tried with the least confidence, and says that it is cut short."""
+    with pytest.raises(UnreadableError, match="cut short"):
+        open_json(content)
+    assert sniff(content) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [("[1 2]", "at byte 3"), ("[1,2}", "at byte 4"), ('{"a" 1}', "at byte 5"), ("[1]]", "more follows after its end")],
+)
+def test_the_first_fault_is_told(content, fault):
+    """A document that is no JSON says from where on."""
+    with pytest.raises(UnreadableError, match=fault):
+        open_json(content)
 
 
 def test_repeated_keys():
