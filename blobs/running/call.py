@@ -12,13 +12,19 @@ from typing import BinaryIO
 
 from blobs.domain import exact_json
 from blobs.domain.errors import LimitError
+from blobs.domain.limits import MIB
 from blobs.running import frames
+from blobs.running.confinement import data_bytes_max
 from blobs.running.runner import Job, Outcome, Status
 from blobs.running.worker import JOB_BYTES_MAX, LENGTH
 from blobs.running.zygote_process import Worker
 
 _READ_BYTES = 1 << 20
 _END_WAIT_S = 2.0
+_LOOK_MS = 10
+"""How often the memory of a worker is looked at."""
+_STACK_BYTES = 16 * MIB
+"""Private memory that RLIMIT_DATA does not count."""
 
 
 class WorkerFailedError(Exception):
@@ -83,16 +89,22 @@ class Call:
         return self._outcome(status, fault)
 
     def _drive(self) -> tuple[Status, str]:
-        """Read until something ends the call; answers what, and a word on it."""
+        """Read until something ends the call; answers what, and a word on it.
+
+        Its memory is looked at too: RLIMIT_DATA does not see what is mapped over addresses that were reserved before.
+        """
+        memory_bytes_max = data_bytes_max(self._job.limits, self._worker.zygote.facts["held_bytes"]) + _STACK_BYTES
         deadline = self._started_at + self._job.limits.wall_ms / 1000
         poll = select.poll()
         poll.register(self._worker.result, select.POLLIN)
         poll.register(self._worker.printed, select.POLLIN)
         while True:
             left = deadline - time.monotonic()
-            ready = poll.poll(left * 1000) if left > 0 else []
-            if not ready:
+            if left <= 0:
                 return "timeout", ""
+            ready = poll.poll(min(left * 1000, _LOOK_MS))
+            if self._worker.resident_bytes() > memory_bytes_max:
+                return "memory", ""
             for descriptor, _ in ready:
                 data = _read(descriptor)
                 if descriptor == self._worker.printed:
@@ -121,7 +133,7 @@ class Call:
 
     def _outcome(self, status: Status, fault: str) -> Outcome:
         answer = self._answer
-        if answer.last == frames.FAILED or (not answer.has_started and status != "timeout"):
+        if answer.last == frames.FAILED or (not answer.has_started and status not in ("timeout", "memory")):
             raise WorkerFailedError(answer.body.decode(errors="replace") or self._death())
         if status == "ok":
             try:
@@ -146,6 +158,7 @@ class Call:
         if status == "killed":
             fault = self._death()
         code, message = {
+            "memory": ("out_of_memory", frames.OUT_OF_MEMORY),
             "timeout": ("timeout", f"The call was stopped after {limits.wall_ms / 1000:g} s."),
             "killed": ("killed", f"The process of the call ended without an answer: {fault}."),
             "protocol": ("protocol", f"The call's answer was refused: {fault}."),

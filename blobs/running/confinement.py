@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from blobs.domain.limits import GIB
+from blobs.domain.limits import GIB, MIB
 from blobs.running import kernel, landlock, namespaces, seccomp
 from blobs.running.plan import DESCRIPTORS_MAX, SCRATCH_BYTES, SCRATCH_FILES, THREADS_MAX, Plan
 from blobs.running.runner import CellLimits
@@ -19,8 +19,10 @@ from blobs.running.syscall_table import Machine, this_machine
 _BLOBS = "/blobs"
 _LOOSE_ADDRESS_BYTES = 8 * GIB
 """Address space beyond data and files: glibc's arenas and mapped files take it without using memory."""
-_UNKNOWN_DATA_BYTES, _UNKNOWN_ADDRESS_BYTES = 160 << 20, 1 << 30
+_UNKNOWN_DATA_BYTES, _UNKNOWN_ADDRESS_BYTES = 160 * MIB, 1 * GIB
 """Of a zygote that cannot look at itself: measured with everything preloaded, rounded up."""
+_DATA_BYTES_MIN = 128 * MIB
+"""What a call may have beside the libraries, if its own limit leaves less."""
 
 _DUCKDB_READS = ("/proc/self/cgroup", "/proc/meminfo", "/proc/cpuinfo")
 """DuckDB takes a refusal of these for fatal, unlike their absence."""
@@ -44,7 +46,9 @@ class Confinement:
         if self.layers.seccomp and not kernel.has_seccomp():
             raise RuntimeError("the kernel takes no seccomp filters")
         self._rules: list[landlock.Rule] = []
-        self._data_bytes, self._address_bytes = _UNKNOWN_DATA_BYTES, _UNKNOWN_ADDRESS_BYTES
+        self.held_bytes = _UNKNOWN_DATA_BYTES
+        """What libraries hold in every worker, as RLIMIT_DATA counts it."""
+        self._address_bytes = _UNKNOWN_ADDRESS_BYTES
         self._filter = b""
 
     @property
@@ -65,7 +69,7 @@ class Confinement:
                 device = os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC)
                 self._rules.append((device, landlock.READ_AND_WRITE_FILE))
         sizes = _own_sizes(processes)
-        self._data_bytes = sizes.get("VmData", _UNKNOWN_DATA_BYTES)
+        self.held_bytes = sizes.get("VmData", _UNKNOWN_DATA_BYTES)
         self._address_bytes = sizes.get("VmSize", _UNKNOWN_ADDRESS_BYTES)
 
     def prepare(self) -> None:
@@ -141,7 +145,6 @@ class Confinement:
         return paths, size, [*((descriptor, landlock.READ_FILE) for _, descriptor in files), *_host_rules()]
 
     def _limit(self, limits: CellLimits, *, file_bytes: int) -> None:
-        data = self._data_bytes + limits.memory_bytes
         seconds = -(-limits.wall_ms // 1000) * (os.cpu_count() or 1) + 1
         threads = THREADS_MAX if self.layers.namespaces else THREADS_MAX + _threads_of_user()
         for name, most in (
@@ -154,7 +157,7 @@ class Confinement:
             (resource.RLIMIT_NICE, 0),
             (resource.RLIMIT_SIGPENDING, 64),
             (resource.RLIMIT_STACK, 8 << 20),
-            (resource.RLIMIT_DATA, data),
+            (resource.RLIMIT_DATA, data_bytes_max(limits, self.held_bytes)),
             (resource.RLIMIT_AS, self._address_bytes + limits.memory_bytes + 2 * file_bytes + _LOOSE_ADDRESS_BYTES),
             (resource.RLIMIT_CPU, seconds),
             (resource.RLIMIT_NPROC, threads),
@@ -162,6 +165,11 @@ class Confinement:
             hard = resource.getrlimit(name)[1]
             least = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(name, (least, least))
+
+
+def data_bytes_max(limits: CellLimits, held_bytes: int) -> int:
+    """The most private memory of a worker in all: the limit of the call, of which its libraries hold a part."""
+    return max(limits.memory_bytes, held_bytes + _DATA_BYTES_MIN)
 
 
 def keep_descriptors(kept: Sequence[int]) -> None:

@@ -19,6 +19,7 @@ VALUE_BYTES_MAX = 4 * MIB
 """A JSON answer: decoding costs the host up to thirty times its size. What is larger is streamed as payload."""
 PAYLOAD_BYTES_MAX = 1 * MIB
 FAILURE_BYTES_MAX = 8 * KIB
+OUT_OF_MEMORY = "The call needs more memory than it may have."
 
 _HEAD = struct.Struct("<cI")
 _LENGTHS = {READY: 0, STARTED: 0, FAILED: FAILURE_BYTES_MAX, PAYLOAD: PAYLOAD_BYTES_MAX, VALUE: VALUE_BYTES_MAX}

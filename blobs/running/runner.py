@@ -42,9 +42,9 @@ class CellFile:
 class CellLimits:
     """The most one call may take. All hold at once; the first that is reached ends the call.
 
-    `memory_bytes` bounds what the call itself allocates, above what the preloaded libraries hold. `result_bytes` bounds
-    the payload and, if it is less than 4 MiB, the value; `printed_bytes` what is kept of stdout and stderr (the rest is
-    counted and dropped).
+    `memory_bytes` bounds the private memory of the process, what the preloaded libraries hold included, but leaves the
+    call 128 MiB beside these. `result_bytes` bounds the payload and, if it is less than 4 MiB, the value;
+    `printed_bytes` what is kept of stdout and stderr (the rest is counted and dropped).
     """
 
     wall_ms: int = 10_000

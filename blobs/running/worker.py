@@ -122,9 +122,7 @@ def _answer(task: Task, arguments: dict[str, Any], paths: dict[str, str], reply:
     except BlobsError as error:
         value = frames.encode_fault("error", code=error.code, message=error.message, hint=error.hint)
     except MemoryError:
-        value = frames.encode_fault(
-            "memory", code="out_of_memory", message="The call needs more memory than it may have."
-        )
+        value = frames.encode_fault("memory", code="out_of_memory", message=frames.OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 (a task is a stranger's: what it raises must not end the worker unsaid)
         shown = traceback.format_exc(limit=-16)
         message = f"{type(error).__name__} in the task"

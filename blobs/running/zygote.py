@@ -57,6 +57,7 @@ class Zygote:
         return {
             "landlock_abi": self._confinement.abi,
             "user": os.getuid(),
+            "held_bytes": self._confinement.held_bytes,
             "python": sys.version.split()[0],
             "libraries": _versions(self._plan.preload),
             "missing": self._missing,

@@ -28,6 +28,7 @@ from blobs.running.zygote import MESSAGE_BYTES_MAX
 PIPE_BYTES = 1 << 20
 """Of the result pipe: with the usual 64 KiB a result of 1 MB costs twice the time (measured)."""
 _F_SETPIPE_SZ = 1031
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _END_WAIT_S = 5.0
 _START_S_MAX = 120.0
 """Importing everything takes half a second; on a loaded machine with a cold disk a hundred times that."""
@@ -43,6 +44,8 @@ class Worker:
     printed: int
     result: int
     pidfd: int = -1
+    memory: int = -1
+    """Its /proc/PID/statm, if the host may read it."""
     ended: threading.Event = field(default_factory=threading.Event)
     status: int = 0
     """As of wait(2), once `ended` is set."""
@@ -56,12 +59,20 @@ class Worker:
             if self.pidfd >= 0:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
+    def resident_bytes(self) -> int:
+        """Private memory that it has right now; 0 where that cannot be told."""
+        try:
+            pages = os.pread(self.memory, 100, 0).split()
+            return (int(pages[1]) - int(pages[2])) * _PAGE_BYTES
+        except (OSError, IndexError):
+            return 0
+
     def end(self) -> None:
         """Kill the process and close everything. The zygote reaps it."""
         self.kill()
         self.job.close()
-        descriptors = (self.printed, self.result, self.pidfd)
-        self.printed = self.result = self.pidfd = -1
+        descriptors = (self.printed, self.result, self.pidfd, self.memory)
+        self.printed = self.result = self.pidfd = self.memory = -1
         for descriptor in descriptors:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -196,6 +207,7 @@ class ZygoteProcess:
         if "spawned" in message:
             worker = self._workers[message["spawned"]]
             worker.pidfd = descriptors[0]
+            worker.memory = _open_memory(worker.pidfd)
             self._on_worker(worker)
         else:
             worker = self._workers.pop(message["ended"])
@@ -218,6 +230,16 @@ class ZygoteProcess:
             if worker.pidfd < 0:
                 worker.end()  # nobody was given it yet
         self._workers.clear()
+
+
+def _open_memory(pidfd: int) -> int:
+    """The file that counts the pages of this very process, also when its number is another's; -1 for none."""
+    try:
+        facts = Path(f"/proc/self/fdinfo/{pidfd}").read_text()
+        process = int(facts.partition("Pid:")[2].split(maxsplit=1)[0])
+        return os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, IndexError, ValueError):
+        return -1
 
 
 def _execute(plan: Plan, control: socket.socket, binding: socket.socket, noise: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -44,7 +44,7 @@ def main() -> None:
         private.chmod(0o600)
         try:
             job = Job(
-                "code", {"code": CODE}, (CellFile("blob", private),), CellLimits(wall_ms=8_000, memory_bytes=1 << 27)
+                "code", {"code": CODE}, (CellFile("blob", private),), CellLimits(wall_ms=8_000, memory_bytes=320 << 20)
             )
             outcome = cells.run(job)
             found["work"] = [outcome.status, outcome.value, outcome.payload.decode()]

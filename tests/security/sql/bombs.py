@@ -102,7 +102,7 @@ PLANNER = {
     "CTEs that fan out": "with a0 as (select * from blob1), "
     + ", ".join(f"a{i} as (select * from a{i - 1} union all select * from a{i - 1})" for i in range(1, 30))
     + " select count(*) from a29",
-    "many unions": " union all ".join(["select 1"] * 1_900),
+    "many unions": " union all ".join(["select 1"] * 1_700),
     "many ors": "select 1 from blob1 where " + " or ".join(["id=1"] * 3_900),
     "many joins": "select count(*) from " + ", ".join(f"blob1 b{i}" for i in range(2_000)),
     "many joins by key": "select count(*) from blob1 a0 "

@@ -11,7 +11,7 @@ from tests.security.sql.scene import ROWS, Scene, ask, open_cells, said, set_sce
 from tests.security.sql.watching import PeakWatch
 
 MIB = 1 << 20
-WALL_MS = 1_500
+WALL_MS = 700
 LATE_MS_MAX = 300
 MEMORY_BYTES = 512 * MIB
 MEMORY_SHARE_MAX = 1.1
@@ -34,14 +34,11 @@ def watch(cells: CellRunner) -> PeakWatch:
     return PeakWatch(cells)
 
 
-@pytest.fixture(scope="module")
-def resting_bytes(cells: CellRunner, scene: Scene, watch: PeakWatch) -> int:
-    """What a query that needs nothing takes: libraries and the engine."""
-    ask(cells, scene, "select 1")
-    return watch.peak_bytes()
-
-
 def explode(cells: CellRunner, scene: Scene, sql: str) -> Outcome:
+    """Once; again if it was late: a machine that was busy with something else is late once, a hole every time."""
+    outcome = ask(cells, scene, sql, wall_ms=WALL_MS, memory_bytes=MEMORY_BYTES)
+    if outcome.wall_ms <= WALL_MS + LATE_MS_MAX:
+        return outcome
     return ask(cells, scene, sql, wall_ms=WALL_MS, memory_bytes=MEMORY_BYTES)
 
 
@@ -52,18 +49,15 @@ def test_there_are_many():
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_contained(cells, scene, watch, resting_bytes, name):
-    """It ends by the deadline and 0.3 s, within its memory and a tenth, with a bounded answer; the next query works."""
+def test_a_bomb_is_contained(cells, scene, watch, name):
+    """It ends by the deadline and 0.3 s, within its memory and a tenth, with a bounded answer; the next query works.
+
+    The memory is all that was resident, libraries included.
+    """
     outcome = explode(cells, scene, BOMBS[name])
     assert outcome.status in ("ok", "error", "timeout", "memory", "killed"), outcome
     assert (outcome.error or {}).get("code") != "internal_error", outcome
     assert outcome.wall_ms <= WALL_MS + LATE_MS_MAX
-    assert watch.peak_bytes() - resting_bytes <= MEMORY_BYTES * MEMORY_SHARE_MAX
+    assert watch.peak_bytes() <= MEMORY_BYTES * MEMORY_SHARE_MAX, outcome
     assert len(said(outcome)) - len(outcome.payload) <= 2 * Limits().inline_bytes_max
-    print(
-        outcome.status,
-        (outcome.error or {}).get("code"),
-        int(outcome.wall_ms),
-        (watch.peak_bytes() - resting_bytes) >> 20,
-    )
     assert ask(cells, scene, "select count(*) from blob1").value["rows"] == [[ROWS]]
