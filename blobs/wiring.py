@@ -7,7 +7,6 @@ from pathlib import Path
 from blobs.conversations.desk import Desk
 from blobs.domain.errors import StoreError
 from blobs.domain.limits import Limits
-from blobs.operations.profiles import Profiles
 from blobs.operations.toolbox import Toolbox
 from blobs.operations.workshop import Workshop
 from blobs.running.runner import Runner
@@ -77,7 +76,7 @@ def build(settings: Settings) -> Service:
     readers_dir = str(Path(settings.readers_dir).absolute()) if settings.readers_dir else None
     runner = _runner(limits, readers_dir)
     workshop = Workshop(store, catalog, runner, limits, readers_dir=readers_dir, scratch=str(scratch))
-    toolbox = Toolbox(workshop, Profiles(workshop))
+    toolbox = Toolbox(workshop)
     return Service(settings, store, catalog, runner, workshop, toolbox, temporary)
 
 

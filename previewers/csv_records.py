@@ -16,6 +16,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from blobs.reading.index import Index, Offsets
 from blobs.reading.source import Source
 
 RECORDS_PER_MARK = 1024
@@ -130,10 +131,11 @@ class RecordIndex:
     how many line ends.
     """
 
-    def __init__(self, source: Source, start: int, grammar: Grammar) -> None:
+    def __init__(self, source: Source, start: int, grammar: Grammar, index: Index | None = None) -> None:
         self._source = source
         self._grammar = grammar
-        self._marks = array("q")
+        self.marks: Offsets = array("q")
+        """Where every `RECORDS_PER_MARK`th record begins."""
         self.count = 0
         self.width = 0
         self.odd = 0
@@ -142,7 +144,19 @@ class RecordIndex:
         self._delimiters = 0
         self._is_open = False
         self.open_lines = 0
-        for at, block in _line_blocks(source, start):
+        self.is_unclosed = False
+        if index is None:
+            self._find(start)
+        else:
+            self.count, self.width, self.first_width, self.odd = index.facts["records"]
+            self.marks = index.places["records"]
+
+    def facts(self) -> list[int]:
+        """What an index notes of it under `records`, beside its `marks`."""
+        return [self.count, self.width, self.first_width, self.odd]
+
+    def _find(self, start: int) -> None:
+        for at, block in _line_blocks(self._source, start):
             self._add(at, block)
         if self._is_open:
             self._keep(np.array([self._record_at]), np.array([1]), np.array([self._delimiters + 1]))
@@ -153,7 +167,7 @@ class RecordIndex:
         if start >= min(stop, self.count):
             return iter(())
         mark = start // RECORDS_PER_MARK
-        walked = each_record(self._source, self._marks[mark], self._grammar)
+        walked = each_record(self._source, self.marks[mark], self._grammar)
         return islice(walked, start - mark * RECORDS_PER_MARK, stop - mark * RECORDS_PER_MARK)
 
     def place(self, record: int) -> int:
@@ -233,7 +247,8 @@ class RecordIndex:
         self.first_width = self.first_width or int(widths[0])
         self.width = max(self.width, int(widths.max()))
         self.odd += int(np.count_nonzero(widths != self.first_width))
-        self._marks.extend(starts[-self.count % RECORDS_PER_MARK :: RECORDS_PER_MARK].tolist())
+        assert isinstance(self.marks, array)  # it is being found
+        self.marks.extend(starts[-self.count % RECORDS_PER_MARK :: RECORDS_PER_MARK].tolist())
         self.count += len(starts)
 
 

@@ -6,15 +6,17 @@ from functools import cached_property
 from blobs.domain.media_type import CSV
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import UTF8, detect, to_utf8
+from blobs.reading.decoding import UTF8, Encoding, detect, to_utf8
+from blobs.reading.index import Index, pack, unpack
 from blobs.reading.reader import Column, Confidence, Sample, Table, View
 from blobs.reading.source import Source
 from previewers.csv_dialect import Dialect, find_dialect
 from previewers.csv_records import Grammar, RecordIndex
 from previewers.json_sniff import are_lines, is_document, utf8_head
-from previewers.text_index import TextIndex
+from previewers.text_index import TextIndex, text_index
 
 TSV = "text/tab-separated-values"
+_RECIPE = "csv/1"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_LINES = 20
@@ -26,23 +28,54 @@ class CsvView(BaseView):
 
     unit: str | None = "rows"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, index: memoryview | None = None) -> None:
         super().__init__()
         self.source = source
-        found = detect(source)
+        known = unpack(index, source, _RECIPE)
+        found = Encoding.of_facts(known.facts["encoding"]) if known is not None else detect(source)
         self.text_encoding = found.codec
         # Delimiters are looked for in bytes, so everything but UTF-8 is read from a copy in UTF-8.
         self._is_copied = not found.is_utf8
         self._data = to_utf8(source, found) if self._is_copied else source
         self._encoding = UTF8 if self._is_copied else found
         self._start = 0 if self._is_copied else len(found.mark)
+        self._found = found
+        self.has_header: bool
+        if known is not None:
+            self._restore(known)
+        else:
+            self._examine()
+        self.count = max(0, self._records.count - self.has_header)
+
+    def _examine(self) -> None:
         dialect = self._dialect()
         self.has_header = dialect.has_header
         self.grammar, self._records = self._indexed(dialect.grammar)
-        self.count = max(0, self._records.count - self.has_header)
         self.columns = [Column(name) for name in self._named_columns()]
-        self.notes.extend(found.notes)
+        self.notes.extend(self._found.notes)
         self._note_oddities()
+
+    def _restore(self, known: Index) -> None:
+        facts = known.facts
+        self.has_header, self.notes = facts["has_header"], facts["notes"]
+        self.grammar = Grammar(facts["delimiter"], is_quoted=facts["is_quoted"])
+        self._records = RecordIndex(self._data, self._start, self.grammar, known)
+        self.columns = [Column(name) for name in facts["columns"]]
+
+    def index_bytes(self) -> bytes | None:
+        """The dialect, the columns, and where every so many records begin; none for what is read from a copy."""
+        if self._is_copied:
+            return None
+        facts = {
+            "encoding": self._found.facts(),
+            "has_header": self.has_header,
+            "notes": self.notes,
+            "delimiter": self.grammar.delimiter,
+            "is_quoted": self.grammar.is_quoted,
+            "columns": [column.name for column in self.columns or ()],
+            "records": self._records.facts(),
+        }
+        return pack(self.source, _RECIPE, facts, {"records": self._records.marks})
 
     @property
     def type(self) -> str:
@@ -93,7 +126,7 @@ class CsvView(BaseView):
 
     @cached_property
     def _text(self) -> TextIndex:
-        return TextIndex(self._data, self._encoding)
+        return text_index(self._data, self._encoding, self.text_index)
 
     def _dialect(self) -> Dialect:
         """The dialect by a head that holds several lines, however long they are."""
@@ -155,6 +188,7 @@ class CsvReader:
     media_types = (CSV, TSV)
     aliases = ("application/csv", "text/x-csv", "text/comma-separated-values", "text/x-tsv", "text/tsv")
     is_light = True
+    takes_index = True
 
     def sniff(self, sample: Sample) -> Confidence:
         """A table by its structure; a single column, or one row, only where somebody called it CSV."""
@@ -168,9 +202,9 @@ class CsvReader:
             return Confidence(50, media_type)
         return Confidence(1, media_type) if is_declared else Confidence.NO
 
-    def open(self, source: Source) -> View:
+    def open(self, source: Source, index: memoryview | None = None) -> View:
         """The rows of the file; never refuses text."""
-        return CsvView(source)
+        return CsvView(source, index)
 
 
 def _is_markup(raw: bytes) -> bool:

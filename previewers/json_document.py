@@ -1,7 +1,7 @@
 """JSON documents: the elements of an array, or one entry a key of an object."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, BinaryIO
@@ -11,7 +11,8 @@ from blobs.domain.errors import ToolInputError, UnreadableError
 from blobs.domain.media_type import JSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import UTF8, detect
+from blobs.reading.decoding import UTF8, Encoding, detect
+from blobs.reading.index import Index, Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
 from previewers.json_glimpse import glimpse
@@ -30,15 +31,34 @@ from previewers.json_structure import (
     repeated_keys,
 )
 from previewers.json_table import COLUMNS_MAX, table_of
-from previewers.text_index import TextIndex
+from previewers.text_index import TextIndex, text_index
 
 PARTS_MAX = 100
+_RECIPE = "json/1"
 _LARGE_BYTES = 64 * 1024
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _NAMED_MAX = 20
 _COMPARED_MAX = 1000
 _PATH_CHARS_MAX = 300
 _KIND_NAMES = {b'"': "a string", b"t": "a boolean", b"f": "a boolean", b"n": "null"}
+
+
+class _Outlines:
+    """The outlines of the values inside a text; that of a large one is found once."""
+
+    def __init__(self, text: memoryview, known: Mapping[tuple[int, int], Outline] | None = None) -> None:
+        """`known` are some by where the value begins and how long it is."""
+        self._base = address(text) if len(text) else 0
+        self.known = {**(known or {})}
+
+    def of(self, value: memoryview) -> Outline:
+        """The outline of a piece of the text; raises `UnreadableError` where it is no JSON."""
+        if len(value) < _LARGE_BYTES:
+            return outline(value)
+        place = (address(value) - self._base, len(value))
+        if place not in self.known:
+            self.known[place] = outline(value)
+        return self.known[place]
 
 
 class JsonView(BaseView):
@@ -49,13 +69,13 @@ class JsonView(BaseView):
 
     unit: str | None = "entries"
 
-    def __init__(self, data: memoryview, found: Outline) -> None:
+    def __init__(self, data: memoryview, found: Outline, outlines: "_Outlines | None" = None) -> None:
         super().__init__()
         self._data = data
         self._outline = found
         self.count = len(found)
         self._pointers: dict[str, str] = {}
-        self._known: dict[tuple[int, int], Outline] = {}
+        self._outlines = outlines or _Outlines(data)
         if found.kind == "object":
             self._find_parts()
 
@@ -100,7 +120,8 @@ class JsonView(BaseView):
             data = data[found.starts[place] : found.stops[place]]
             found = self._outlined(data)
             walked += "/" + step
-        return StringView(data, found) if first_byte(data) == b'"' else JsonView(data, found)
+        kind = StringView if first_byte(data) == b'"' else JsonView
+        return kind(data, found, self._outlines)
 
     def text_length(self) -> int:
         """The number of characters of the JSON text."""
@@ -157,18 +178,13 @@ class JsonView(BaseView):
 
     @cached_property
     def _text(self) -> TextIndex:
-        return TextIndex(_BufferSource(self._data), UTF8)
+        return text_index(_BufferSource(self._data), UTF8, self.text_index)
 
     def _outlined(self, value: memoryview) -> Outline:
-        """The outline of a value inside; that of a large one is found once."""
+        """The outline of a value inside."""
         if value is self._data:
             return self._outline
-        if len(value) < _LARGE_BYTES:
-            return outline(value)
-        place = (address(value), len(value))
-        if place not in self._known:
-            self._known[place] = outline(value)
-        return self._known[place]
+        return self._outlines.of(value)
 
     def _example(self) -> str:
         if self._outline.kind == "object" and self._outline.keys:
@@ -188,7 +204,7 @@ class JsonView(BaseView):
         if first_byte(value[:64]) != b"[" or name in self._pointers or len(self.parts) >= PARTS_MAX:
             return
         found = self._outlined(value)
-        if len(found) and all(value[start] == ord("{") for start in found.starts):
+        if len(found) and found.holds_objects_only(value):
             self._pointers[name] = pointer
             self.parts.append(Part(name, "entries", len(found)))
 
@@ -216,12 +232,17 @@ class StringView(JsonView):
 class _Document(JsonView):
     """The whole of a blob."""
 
-    def __init__(self, source: Source) -> None:
-        encoding = detect(source)
+    def __init__(self, source: Source, index: memoryview | None = None) -> None:
+        self._source = source
+        self._restored = unpack(index, source, _RECIPE)
+        if self._restored is not None:
+            self._restore(self._restored)
+            return
+        self._encoding = encoding = detect(source)
         text, notes = read_source(source, encoding)
         data, found = outline_document(text)
         super().__init__(data, found)
-        self._source = source
+        self._indexed = {(0, len(data)): found, **self._outlines.known}  # what is found later depends on what is asked
         self.text_encoding = encoding.codec
         self.notes.extend(notes)
         if found.problem:
@@ -230,6 +251,42 @@ class _Document(JsonView):
         if repeated:
             noun = "key is" if repeated == 1 else "keys are"
             self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+
+    def index_bytes(self) -> bytes | None:
+        """Where the entries lie, of the document and of what is large in it; none for what is read from a copy."""
+        is_text_itself = self._encoding.is_utf8 and not self._encoding.misfits
+        if not is_text_itself or len(self._data) + len(self._encoding.mark) != self._source.size:
+            return None
+        outlines = self._indexed
+        places: dict[str, Offsets] = {}
+        for number, each in enumerate(outlines.values()):
+            places |= each.places(f"{number}.")
+        facts = {
+            "encoding": self._encoding.facts(),
+            "notes": self.notes,
+            "outlines": [[*place, each.facts()] for place, each in outlines.items()],
+            "parts": [[part.name, part.count, self._pointers[part.name]] for part in self.parts],
+        }
+        return pack(self._source, _RECIPE, facts, places)
+
+    def _restore(self, known: Index) -> None:
+        facts = known.facts
+        self._encoding = Encoding.of_facts(facts["encoding"])
+        data = self._source.buffer()[len(self._encoding.mark) :]
+        outlines = {
+            (start, length): Outline.of_index(told, known.places, f"{number}.")
+            for number, (start, length, told) in enumerate(facts["outlines"])
+        }
+        super().__init__(data, outlines[0, len(data)], _Outlines(data, outlines))
+        self._indexed = outlines
+        self.text_encoding = self._encoding.codec
+        self.notes = facts["notes"]
+        self.parts = [Part(name, "entries", count) for name, count, _ in facts["parts"]]
+        self._pointers = {name: pointer for name, _, pointer in facts["parts"]}
+
+    def _find_parts(self) -> None:
+        if self._restored is None:
+            super()._find_parts()
 
     def _whole(self) -> bytes:
         return self._source.read(0, self._source.size)
@@ -242,6 +299,7 @@ class JsonReader:
     media_types = (JSON,)
     aliases = ("text/json", "application/x-json", "application/json5", "application/geo+json")
     is_light = True
+    takes_index = True
 
     def sniff(self, sample: Sample) -> Confidence:
         """An array or object, whole or begun; a scalar only where somebody called it JSON.
@@ -259,9 +317,9 @@ class JsonReader:
         is_scalar = is_valid(head) if sample.is_whole else first_byte(head) == b'"'
         return Confidence(1, JSON) if is_scalar else Confidence.NO
 
-    def open(self, source: Source) -> View:
+    def open(self, source: Source, index: memoryview | None = None) -> View:
         """The entries of the document; raises `UnreadableError` where it is not JSON."""
-        return _Document(source)
+        return _Document(source, index)
 
 
 class _BufferSource(BytesSource):

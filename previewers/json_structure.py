@@ -7,9 +7,9 @@ trailing commas, a byte order mark, UTF-16) is walked by tokens, and every entry
 import json
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
 from blobs.reading.decoding import Encoding, blocks
+from blobs.reading.index import Offsets
 from blobs.reading.source import Source
 from previewers.json_entries import entries
 
@@ -53,15 +54,36 @@ class Outline:
     """
 
     kind: str
-    starts: "array[int]"
-    stops: "array[int]"
-    begins: "array[int]"
+    starts: Offsets
+    stops: Offsets
+    begins: Offsets
     keys: list[str] = field(default_factory=list)
     repeated: int = 0
     problem: str = ""
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def facts(self) -> list[Any]:
+        """What an index notes of it, beside its `places`."""
+        return [self.kind, self.keys, self.repeated, self.problem]
+
+    def places(self, prefix: str) -> dict[str, Offsets]:
+        """Where its entries lie, for an index."""
+        begins = {f"{prefix}begins": self.begins} if self.kind == "object" else {}
+        return {f"{prefix}starts": self.starts, f"{prefix}stops": self.stops, **begins}
+
+    @classmethod
+    def of_index(cls, facts: list[Any], places: Mapping[str, Offsets], prefix: str) -> Self:
+        """The outline that `facts` and `places` told."""
+        kind, keys, repeated, problem = facts
+        starts, stops = places[f"{prefix}starts"], places[f"{prefix}stops"]
+        return cls(kind, starts, stops, places.get(f"{prefix}begins", starts), keys, repeated, problem)
+
+    def holds_objects_only(self, text: memoryview) -> bool:
+        """Every entry of this array is an object."""
+        octets = np.frombuffer(text, np.uint8)
+        return bool((octets[np.frombuffer(array("q", self.starts), np.int64)] == ord("{")).all())
 
 
 def first_byte(text: JsonBytes) -> bytes:

@@ -13,15 +13,18 @@ from blobs.domain.media_type import NDJSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
 from blobs.reading.decoding import UTF8, Encoding, detect
+from blobs.reading.index import Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
 from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, outline, read_source, repeated_keys
 from previewers.json_table import table_of
-from previewers.text_index import TextIndex
+from previewers.text_index import TextIndex, text_index
 
 ROWS_PER_MARK = 1024
+_RECIPE = "ndjson/1"
+_PLACES = ("marks", "bad", "bad_lines")
 _BLOCK_BYTES = 256 * 1024
 _SKETCHED = 50
 _TOLD_MAX = 10
@@ -32,10 +35,11 @@ class NdjsonView(BaseView):
 
     unit: str | None = "rows"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, index: memoryview | None = None) -> None:
         super().__init__()
         self.source = source
-        encoding = detect(source)
+        known = unpack(index, source, _RECIPE)
+        encoding = Encoding.of_facts(known.facts["encoding"]) if known is not None else detect(source)
         self.text_encoding = encoding.codec
         if encoding.is_utf8 and not encoding.misfits:
             self._data, self._encoding = source, encoding
@@ -43,8 +47,13 @@ class NdjsonView(BaseView):
             text, notes = read_source(source, encoding)
             self._data, self._encoding = BytesSource(bytes(text)), UTF8
             self.notes.extend(notes)
-        self._marks = array("q")
-        self._bad = array("q")
+        self._marks: Offsets
+        self._bad: Offsets
+        self._bad_lines: Offsets
+        if known is not None:
+            self.count, self.notes = known.facts["count"], known.facts["notes"]
+            self._marks, self._bad, self._bad_lines = (known.places[name] for name in _PLACES)
+            return
         self.count = self._find_rows()
         if not self.count and self._bad:
             raise UnreadableError("No line of it is valid JSON.", hint="Read it as lines.")
@@ -72,11 +81,17 @@ class NdjsonView(BaseView):
 
     def strays(self) -> Iterator[tuple[int, str]]:
         """The lines that are not valid JSON, by their number in the file."""
-        bad = set(self._bad)
-        if bad:
-            for number, (at, line) in enumerate(_lines(self._data, len(self._encoding.mark)), 1):
-                if at in bad:
-                    yield number, line.decode("utf-8", "replace").rstrip("\r\n")
+        for number, at in zip(self._bad_lines, self._bad, strict=True):
+            _, line = next(_lines(self._data, at))
+            yield number, line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def index_bytes(self) -> bytes | None:
+        """Where every so many rows begin, and the bad lines; none for what is read from a copy."""
+        if self._data is not self.source:
+            return None
+        facts = {"encoding": self._encoding.facts(), "count": self.count, "notes": self.notes}
+        places = zip(_PLACES, (self._marks, self._bad, self._bad_lines), strict=True)
+        return pack(self.source, _RECIPE, facts, dict(places))
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The file's own lines from the first row of the range to its last; bad lines between them stay.
@@ -94,7 +109,7 @@ class NdjsonView(BaseView):
 
     @cached_property
     def _text(self) -> TextIndex:
-        return TextIndex(self._data, Encoding("utf-8", self._encoding.mark))
+        return text_index(self._data, Encoding("utf-8", self._encoding.mark), self.text_index)
 
     def _rows(self, span: ItemRange) -> Iterator[tuple[int, bytes]]:
         """Where each row of the range begins, and its line."""
@@ -119,8 +134,9 @@ class NdjsonView(BaseView):
 
     def _find_rows(self) -> int:
         """Count the good lines and note the others, in one pass in constant memory."""
+        marks, bad, bad_lines = array("q"), array("q"), array("q")
+        self._marks, self._bad, self._bad_lines = marks, bad, bad_lines
         count = lines = tolerated = repeated = 0
-        told: list[int] = []
         is_small = self._data.size <= REPEATED_KEYS_BYTES_MAX
         for at, line in _lines(self._data, len(self._encoding.mark)):
             lines += 1
@@ -128,16 +144,16 @@ class NdjsonView(BaseView):
                 continue
             if not is_strict(line):
                 if not is_valid(line):
-                    self._bad.append(at)
-                    told += [lines] if len(told) < _TOLD_MAX else []
+                    bad.append(at)
+                    bad_lines.append(lines)
                     continue
                 tolerated += 1
             if is_small:
                 repeated += repeated_keys(line)
             if count % ROWS_PER_MARK == 0:
-                self._marks.append(at)
+                marks.append(at)
             count += 1
-        self._tell(lines, told, tolerated, repeated)
+        self._tell(lines, bad_lines[:_TOLD_MAX].tolist(), tolerated, repeated)
         return count
 
     def _tell(self, lines: int, bad_lines: list[int], tolerated: int, repeated: int) -> None:
@@ -169,6 +185,7 @@ class NdjsonReader:
         "application/geo+json-seq",
     )
     is_light = True
+    takes_index = True
 
     def sniff(self, sample: Sample) -> Confidence:
         """At least two lines of arrays or objects; any line of JSON where somebody called it that."""
@@ -186,9 +203,9 @@ class NdjsonReader:
         )
         return Confidence(1, NDJSON) if is_any else Confidence.NO
 
-    def open(self, source: Source) -> View:
+    def open(self, source: Source, index: memoryview | None = None) -> View:
         """The values of the lines; raises `UnreadableError` where no line is JSON."""
-        return NdjsonView(source)
+        return NdjsonView(source, index)
 
 
 def _lines(source: Source, start: int) -> Iterator[tuple[int, bytes]]:

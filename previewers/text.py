@@ -6,10 +6,11 @@ from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
 from blobs.reading.decoding import Encoding, detect, recognise
+from blobs.reading.index import pack, unpack
 from blobs.reading.reader import Confidence, Sample, View
 from blobs.reading.source import Source
 from previewers.terminal import without_escapes
-from previewers.text_index import TextIndex
+from previewers.text_index import RECIPE, TextIndex
 
 
 class TextView(BaseView):
@@ -21,12 +22,15 @@ class TextView(BaseView):
 
     unit: str | None = "lines"
 
-    def __init__(self, source: Source, *, encoding: Encoding | None = None) -> None:
+    def __init__(self, source: Source, *, encoding: Encoding | None = None, index: memoryview | None = None) -> None:
         super().__init__()
         self.source = source
+        known = unpack(index, source, RECIPE)
+        if known is not None:
+            encoding = Encoding.of_facts(known.facts["encoding"])
         self.encoding = encoding or detect(source)
         self.text_encoding = self.encoding.codec
-        self.index = TextIndex(source, self.encoding)
+        self.index = TextIndex(source, self.encoding, known)
         self.count = self.index.lines
         self.notes = [*self.encoding.notes, *(["terminal escapes removed"] if self.index.has_steering else [])]
 
@@ -60,6 +64,11 @@ class TextView(BaseView):
             return (raw if start == 0 else self.encoding.mark + raw), TEXT
         return self.encoding.decode(raw).encode(), TEXT
 
+    def index_bytes(self) -> bytes | None:
+        """The encoding, and where lines and characters lie."""
+        facts = {"encoding": self.encoding.facts(), "text": self.index.facts()}
+        return pack(self.source, RECIPE, facts, self.index.places())
+
 
 class TextReader:
     """Any text: logs, source code, prose."""
@@ -67,6 +76,7 @@ class TextReader:
     name = "text"
     media_types = (TEXT,)
     is_light = True
+    takes_index = True
 
     def sniff(self, sample: Sample) -> Confidence:
         """The lowest level that is not a guess: whatever decodes is text."""
@@ -76,6 +86,6 @@ class TextReader:
         encoding = recognise(sample.head, is_whole=sample.is_whole, is_declared=is_declared)
         return Confidence(10, TEXT) if encoding is not None else Confidence.NO
 
-    def open(self, source: Source) -> View:
+    def open(self, source: Source, index: memoryview | None = None) -> View:
         """The lines of the text; never refuses."""
-        return TextView(source)
+        return TextView(source, index=index)

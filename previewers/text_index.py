@@ -12,10 +12,27 @@ import numpy as np
 
 from blobs.domain.ranges import ItemRange
 from blobs.reading.decoding import Encoding, blocks
+from blobs.reading.index import Index, Offsets, unpack
 from blobs.reading.source import Source
 
+RECIPE = "text/1"
+"""Of the index of a text, which holds what a `TextIndex` is."""
+
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_PLACES = ("block_bytes", "block_lines", "block_characters")
 _STEERING = tuple(chr(code) for code in (0x1B, 0x07, 0x08, 0x0E, 0x0F, 0x7F))
+
+
+def text_index(source: Source, encoding: Encoding, index: memoryview | None) -> "TextIndex":
+    """The lines and characters of a source that is text: by the index of the reader of text where that fits."""
+    known = unpack(index, source, RECIPE)
+    if known is not None:
+        indexed = Encoding.of_facts(known.facts["encoding"])
+        is_same = indexed.mark == encoding.mark and (
+            indexed.codec == encoding.codec or (indexed.is_utf8 and encoding.is_utf8)
+        )
+        known = known if is_same else None
+    return TextIndex(source, encoding, known)
 
 
 class TextIndex:
@@ -25,20 +42,37 @@ class TextIndex:
     holds characters that steer a terminal. Building it reads the source once, in constant memory.
     """
 
-    def __init__(self, source: Source, encoding: Encoding) -> None:
+    def __init__(self, source: Source, encoding: Encoding, index: Index | None = None) -> None:
         self._source = source
         self.encoding = encoding
         self.has_steering = False
-        self._bytes = array("q")
-        self._lines = array("q")
-        self._characters = array("q")
+        self.lines = self.characters = 0
+        self._bytes: Offsets
+        self._lines: Offsets
+        self._characters: Offsets
+        if index is None:
+            self._find()
+        else:
+            self.lines, self.characters, self.has_steering = index.facts["text"]
+            self._bytes, self._lines, self._characters = (index.places[name] for name in _PLACES)
+
+    def facts(self) -> list[int]:
+        """What an index notes of it under `text`, beside its `places`."""
+        return [self.lines, self.characters, self.has_steering]
+
+    def places(self) -> dict[str, Offsets]:
+        """Where each block lies, for an index."""
+        return dict(zip(_PLACES, (self._bytes, self._lines, self._characters), strict=True))
+
+    def _find(self) -> None:
+        self._bytes, self._lines, self._characters = array("q"), array("q"), array("q")
         lines = characters = 0
         ends_in_line = False
-        for at, raw, text in blocks(source, encoding):
+        for at, raw, text in blocks(self._source, self.encoding):
             self._bytes.append(at)
             self._lines.append(lines)
             self._characters.append(characters)
-            lines += _count_ends(raw, text, encoding)
+            lines += _count_ends(raw, text, self.encoding)
             characters += len(text)
             ends_in_line = text[-1] not in "\r\n"
             self.has_steering = self.has_steering or any(each in text for each in _STEERING)

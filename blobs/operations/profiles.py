@@ -10,6 +10,7 @@ from blobs.domain.errors import BlobsError, SandboxError, ToolInputError, Unread
 from blobs.domain.handle import Profile
 from blobs.domain.media_type import BINARY
 from blobs.domain.reference import Reference
+from blobs.operations.indexes import Indexes
 from blobs.operations.opening import FALLBACKS
 from blobs.operations.workshop import TaskFailure, Workshop
 from blobs.reading.cost import undecoded_cost
@@ -28,8 +29,9 @@ _AT_WORK = re.compile(r"^reader (\S+)(?: (\S+))?$", re.MULTILINE)
 class Profiles:
     """Finds out what a handle says of a blob, within the time that a turn waits."""
 
-    def __init__(self, workshop: Workshop) -> None:
+    def __init__(self, workshop: Workshop, indexes: Indexes) -> None:
         self._workshop = workshop
+        self._indexes = indexes
         self._catalog = workshop.catalog
 
     def of(self, tenant: str, reference: Reference) -> Profile:
@@ -76,7 +78,11 @@ class Profiles:
             "preview_bytes_max": self._workshop.limits.preview_bytes_max,
         }
         with self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms) as done:
-            return Profile.from_json(done.value)
+            found = Profile.from_json(done.value)
+            if done.payload.read(1):
+                done.payload.seek(0)
+                self._indexes.keep(tenant, reference.digest, found.reader, done.payload)
+            return found
 
     def _kept(self, tenant: str, reference: Reference) -> Profile | None:
         text = self._catalog.find_finding(tenant, reference.digest, _kind(reference.type))

@@ -11,9 +11,12 @@ from blobs.domain.limits import Limits
 from blobs.operations.answers import Target, ToolAnswer
 from blobs.operations.coding import run_python, run_sql
 from blobs.operations.columnar_copies import ColumnarCopies
+from blobs.operations.derived import DerivedBlobs
+from blobs.operations.indexes import INDEXED_BYTES_MIN, Indexes
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
 from blobs.operations.workshop import Done, TaskFailure, Workshop, explain
+from blobs.running.runner import CellFile
 
 _log = logging.getLogger("blobs.operations")
 
@@ -21,10 +24,12 @@ _log = logging.getLogger("blobs.operations")
 class Toolbox:
     """Runs calls whose names have been looked up."""
 
-    def __init__(self, workshop: Workshop, profiles: Profiles) -> None:
+    def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
-        self.profiles = profiles
-        self.copies = ColumnarCopies(workshop)
+        derived = DerivedBlobs(workshop)
+        self._indexes = Indexes(workshop, derived)
+        self.profiles = Profiles(workshop, self._indexes)
+        self.copies = ColumnarCopies(workshop, derived, self._indexes)
 
     @property
     def limits(self) -> Limits:
@@ -58,7 +63,9 @@ class Toolbox:
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
         arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
         digest, reader = target.reference.digest, target.profile.reader
-        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=self.limits.call_ms_max) as done:
+        beside = self._beside(tenant, call, target)
+        wall_ms = self.limits.call_ms_max
+        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=wall_ms, beside=beside) as done:
             if "data" in done.value:
                 return ToolAnswer.done(data=done.value["data"])
             return self._slice(tenant, call, target, done)
@@ -83,7 +90,9 @@ class Toolbox:
             "wall_ms": self.limits.call_ms_max * 8 // 10,
         }
         digest, reader = target.reference.digest, target.profile.reader
-        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=self.limits.call_ms_max) as done:
+        beside = self._beside(tenant, call, target)
+        wall_ms = self.limits.call_ms_max
+        with self.workshop.view(tenant, digest, reader, arguments, wall_ms=wall_ms, beside=beside) as done:
             data = done.value["data"]
         message = None
         if not data["found"] and data["complete"]:
@@ -92,6 +101,19 @@ class Toolbox:
                 f"Nothing matches: all {searched['items']} {data['unit']} ({searched['bytes']} bytes) were searched."
             )
         return ToolAnswer.done(message, data=data)
+
+    def _beside(self, tenant: str, call: ReadCall | SearchCall, target: Target) -> tuple[CellFile, ...]:
+        """The indexes that a call needs: of the blob's reader, and of its text where the call counts in that."""
+        digest, size, reader = target.reference.digest, target.reference.size, target.profile.reader
+        unit = getattr(call, "unit", "items")
+        if unit == "bytes" or size <= INDEXED_BYTES_MIN:
+            return ()
+        own = self._indexes.of(tenant, digest, reader, size)
+        if reader == "text":
+            return own
+        if unit == "items" or not own or call.part is not None or call.path is not None:
+            return own + self._indexes.kept(tenant, digest, "text")
+        return own + self._indexes.of(tenant, digest, "text", size)
 
 
 def _arguments(call: ReadCall | SearchCall) -> dict[str, Any]:

@@ -1,20 +1,20 @@
 """Everything that is done with a view, as one task: in this process for small light formats, else in a cell.
 
-Arguments are JSON: `op` (profile, read, search, columnar, export), and what the op needs. The answer is JSON, with the
-bytes of a slice or of a columnar copy streamed beside it.
+Arguments are JSON: `op` (profile, index, read, search, columnar, export), and what the op needs. The answer is JSON,
+with the bytes of a slice, an index or a columnar copy streamed beside it.
 """
 
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from blobs.domain.errors import ToolInputError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import chosen_columns
 from blobs.operations.exporting import export
-from blobs.operations.opening import recognise, reopen
+from blobs.operations.opening import recognise, reopen, takes_index
 from blobs.operations.profiling import profile
 from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_items
 from blobs.operations.search import search
@@ -25,6 +25,8 @@ from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source
 from blobs.reading.tokens import count_tokens
 
+_INDEX = "index."
+
 
 class Reply(Protocol):
     """Where a task writes bytes that belong to its answer."""
@@ -33,9 +35,17 @@ class Reply(Protocol):
 
 
 def run(arguments: Mapping[str, Any], files: Mapping[str, str], reply: Reply) -> Any:
-    """The task as a cell runs it: the blob is the file named `blob`."""
+    """The task as a cell runs it: the blob is the file named `blob`, indexes of it are named after their readers."""
     registry = registry_of(arguments.get("readers_dir"))
-    return work(FileSource(files["blob"]), arguments, reply, registry=registry, tell=_tell_host)
+    indexes = {
+        name.removeprefix(_INDEX): FileSource(path).buffer() for name, path in files.items() if name.startswith(_INDEX)
+    }
+    return work(FileSource(files["blob"]), arguments, reply, registry=registry, tell=_tell_host, indexes=indexes)
+
+
+def index_file(reader: str) -> str:
+    """What the file with a reader's index is called in a cell."""
+    return _INDEX + reader
 
 
 def warm_up() -> None:
@@ -64,17 +74,41 @@ def work(
     *,
     registry: Registry,
     tell: Callable[[str], None] = lambda _: None,
+    indexes: Mapping[str, memoryview] | None = None,
 ) -> Any:
-    """Do one op over the source; see the functions below for their arguments and answers."""
+    """Do one op over the source; see the functions below for their arguments and answers.
+
+    `indexes` are those of the source, by the names of their readers.
+    """
     if arguments["op"] == "profile":
-        return _profile(source, arguments, registry, tell)
-    operations = {"read": _read, "search": _search, "columnar": _columnar, "export": _export}
-    return operations[arguments["op"]](source, arguments, reply, registry)
+        return _profile(source, arguments, reply, registry, tell)
+    operations = {"index": _index, "read": _read, "search": _search, "columnar": _columnar, "export": _export}
+    return operations[arguments["op"]](_Blob(source, registry, indexes or {}), arguments, reply)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    """A blob, what can read it, and what is known of it."""
+
+    source: Source
+    registry: Registry
+    indexes: Mapping[str, memoryview]
+
+    def open(self, reader: str) -> View:
+        view = reopen(self.registry, self.source, reader, self.indexes.get(reader))
+        if isinstance(view, BaseView):
+            view.text_index = self.indexes.get("text")
+        return view
 
 
 def _profile(
-    source: Source, arguments: Mapping[str, Any], registry: Registry, tell: Callable[[str], None]
+    source: Source,
+    arguments: Mapping[str, Any],
+    reply: Reply,
+    registry: Registry,
+    tell: Callable[[str], None],
 ) -> dict[str, Any]:
+    """What a handle says, as JSON; where `is_indexed` asks for it, the index that was found on the way in the reply."""
     opened = recognise(registry, source, arguments.get("declared_type"), avoid=arguments["avoid"], tell=tell)
     opened = replace(opened, notes=(*arguments["notes"], *opened.notes))
     found = profile(
@@ -83,10 +117,19 @@ def _profile(
         seed=bytes.fromhex(arguments["seed"]),
         preview_bytes_max=arguments["preview_bytes_max"],
     )
+    if arguments.get("is_indexed") and takes_index(opened.plug_in):
+        reply.write(opened.view.index_bytes() or b"")
     return found.to_json()
 
 
-def _read(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
+def _index(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
+    """The index of the blob for a reader in the reply, if it has any."""
+    index = reopen(blob.registry, blob.source, arguments["reader"]).index_bytes()
+    reply.write(index or b"")
+    return {"is_indexed": index is not None}
+
+
+def _read(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     """`{"data"}`, or `{"fits", "start", "count", "total"}` where the slice must be stored; then it is in the reply."""
     call = _read_call(arguments["call"])
     bytes_max = arguments["bytes_max"]
@@ -94,13 +137,13 @@ def _read(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: 
     try:
         if call.unit == "bytes":
             _whole_blob_only(call, "bytes")
-            return {"data": read_bytes(source, call, bytes_max=bytes_max)}
-        view = _view(source, call, arguments["reader"], registry)
+            return {"data": read_bytes(blob.source, call, bytes_max=bytes_max)}
+        view = _view(blob, call, arguments["reader"])
         if call.unit == "chars":
             return {"data": read_chars(view, call, bytes_max=bytes_max)}
         return {"data": read_items(view, call, bytes_max=bytes_max)}
     except SliceNeeded as needed:
-        media_type = _write_slice(source, view, call, needed.span, reply)
+        media_type = _write_slice(blob.source, view, call, needed.span, reply)
         return {
             "fits": needed.fits,
             "start": needed.span.start,
@@ -137,23 +180,23 @@ class _NarrowView(BaseView):
             yield [row[place] if place < len(row) else None for place in self._places]
 
 
-def _search(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
+def _search(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     del reply
     deadline = time.monotonic() + arguments["wall_ms"] / 1000  # opening the view takes of it too
     call = _search_call(arguments["call"])
-    view = _view(source, call, arguments["reader"], registry)
-    data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=source.size)
+    view = _view(blob, call, arguments["reader"])
+    data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=blob.source.size)
     return {"data": data}
 
 
-def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
+def _columnar(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     """The columnar copy of a view or one of its parts, as Parquet in the reply; `{"columns": ["id BIGINT", …]}`.
 
     Where the blob itself serves as its copy the reply stays empty and `as_it_is` is true.
     """
     from blobs.querying.columnar import columns_as_they_are, write_parquet  # heavy: only who makes a copy loads it
 
-    view = reopen(registry, source, arguments["reader"])
+    view = blob.open(arguments["reader"])
     if arguments.get("part"):
         view = view.part(arguments["part"])
     table = view.table()
@@ -168,22 +211,22 @@ def _columnar(source: Source, arguments: Mapping[str, Any], reply: Reply, regist
     return {"columns": [f"{column.name} {column.type}" for column in columns], "as_it_is": not is_copied}
 
 
-def _export(source: Source, arguments: Mapping[str, Any], reply: Reply, registry: Registry) -> Any:
+def _export(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     """A table as text of the type asked for, in the reply."""
-    export(reopen(registry, source, arguments["reader"]), arguments["type"], reply)
+    export(blob.open(arguments["reader"]), arguments["type"], reply)
     return {}
 
 
-def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Registry) -> View:
+def _view(blob: _Blob, call: ReadCall | SearchCall, reader: str) -> View:
     """The view that a call means: another reader for lines, a part, a path, or a refusal that says the next step."""
     unit = getattr(call, "unit", "items")
-    view = reopen(registry, source, reader)
+    view = blob.open(reader)
     if call.part is not None:
         view = view.part(call.part)
     if call.path is not None:
         view = view.at(call.path)
     if unit == "lines" and view.unit != "lines":
-        view = _as_lines(source, view, call, registry)
+        view = _as_lines(blob, view, call)
     if view.unit is None and unit != "bytes":
         facts = ", ".join(f"{name} {value}" for name, value in view.facts().items() if isinstance(value, int | str))
         raise ToolInputError(
@@ -197,14 +240,14 @@ def _view(source: Source, call: ReadCall | SearchCall, reader: str, registry: Re
     return view
 
 
-def _as_lines(source: Source, view: View, call: ReadCall | SearchCall, registry: Registry) -> View:
+def _as_lines(blob: _Blob, view: View, call: ReadCall | SearchCall) -> View:
     is_elsewhere = call.part is not None or call.path is not None
     if view.text_encoding is None or (is_elsewhere and view.text_source is None):
         raise ToolInputError(
             f"unit: {call.blob} has no lines{' at that place' if call.part or call.path else ''}.",
             hint=f'Use unit "items"{"" if view.unit is None else f" (its {view.unit})"} or "chars".',
         )
-    return reopen(registry, view.text_source or source, "text")
+    return blob.open("text") if view.text_source is None else reopen(blob.registry, view.text_source, "text")
 
 
 def _whole_blob_only(call: ReadCall, unit: str) -> None:

@@ -89,13 +89,14 @@ class Workshop:
         *,
         wall_ms: int,
         always_in_cell: bool = False,
+        beside: tuple[CellFile, ...] = (),
     ) -> Done:
-        """Do one op with the reader that the blob's profile names."""
+        """Do one op with the reader that the blob's profile names; a cell is given the files `beside` the blob."""
         blob = self.store.open(tenant, digest)
         wanted = {**arguments, "reader": reader}
         if not always_in_cell and blob.size <= LIGHT_BYTES_MAX and self._is_light(reader):
             return self._here(blob, wanted)
-        return self._in_cell(blob, wanted, wall_ms=wall_ms)
+        return self._in_cell(blob, wanted, beside, wall_ms=wall_ms)
 
     def first_view(self, tenant: str, digest: Digest, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
         """Do one op that chooses its reader itself."""
@@ -106,7 +107,7 @@ class Workshop:
             if best is not None and best.plug_in.is_light:
                 heavy = [each.name for each in self.registry.plug_ins() if not each.is_light]
                 return self._here(blob, {**arguments, "avoid": [*arguments.get("avoid", ()), *heavy]})
-        return self._in_cell(blob, arguments, wall_ms=wall_ms)
+        return self._in_cell(blob, {**arguments, "is_indexed": blob.size > LIGHT_BYTES_MAX}, (), wall_ms=wall_ms)
 
     def task(
         self,
@@ -143,9 +144,11 @@ class Workshop:
         payload.seek(0)
         return Done(value, payload)
 
-    def _in_cell(self, blob: StoredBlob, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
+    def _in_cell(
+        self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...], *, wall_ms: int
+    ) -> Done:
         arguments = {**arguments, "readers_dir": self.readers_dir}
-        files = (CellFile("blob", blob.path()),)
+        files = (CellFile("blob", blob.path()), *beside)
         return self.task("view", arguments, files, wall_ms=wall_ms, result_bytes=self.limits.blob_bytes_max)
 
 

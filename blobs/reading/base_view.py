@@ -28,6 +28,8 @@ class BaseView:
     """The codec of the source where its bytes are text: its cost is then that of the text, and it has lines."""
     text_source: Source | None = None
     """Where that text lies, if not in the blob itself: of a compressed blob, or of a member of an archive."""
+    text_index: memoryview | None = None
+    """The index of the reader of text for the same blob, where there is one: views over text find characters by it."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -152,6 +154,10 @@ class BaseView:
         if self.columns is not None:
             return Table([each.name for each in self.columns], rows=lambda: self.items(whole))
         return Table([_singular(self.unit)], rows=lambda: ([each] for each in self.items(whole)))
+
+    def index_bytes(self) -> bytes | None:
+        """What the reader needs to open the same bytes without a pass over them; None where it has no such thing."""
+        return None
 
 
 def _singular(unit: str) -> str:

@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Self
 
 from blobs.reading.source import BytesSource, Source
 
@@ -44,6 +45,16 @@ class Encoding:
     codec: str
     mark: bytes = b""
     misfits: int = 0
+
+    @classmethod
+    def of_facts(cls, facts: list[Any]) -> Self:
+        """The encoding that `facts` told."""
+        codec, mark, misfits = facts
+        return cls(codec, bytes.fromhex(mark), misfits)
+
+    def facts(self) -> list[Any]:
+        """The encoding as JSON, for an index."""
+        return [self.codec, self.mark.hex(), self.misfits]
 
     @property
     def unit_bytes(self) -> int:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from blobs.domain.errors import BlobsError, UnreadableError
 from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
-from blobs.reading.reader import SAMPLE_BYTES, PlugIn, Sample, View
+from blobs.reading.reader import SAMPLE_BYTES, IndexedReader, PlugIn, Sample, View
 from blobs.reading.registry import SIGNATURE_LEVEL, Registry
 from blobs.reading.source import Source
 
@@ -75,15 +76,22 @@ def recognise(
     raise UnreadableError("No reader opens this blob.", hint='Use unit "bytes".')
 
 
-def reopen(registry: Registry, source: Source, reader: str) -> View:
-    """Open a blob with the reader that its profile names."""
+def reopen(registry: Registry, source: Source, reader: str, index: memoryview | None = None) -> View:
+    """Open a blob with the reader that its profile names, by its index where there is one."""
     plug_in = registry.by_name(reader)
     if plug_in is None or plug_in.reader is None:
         raise UnreadableError(
             f"The reader {reader!r} of this blob is not installed any more.",
             hint='Use unit "lines", "chars" or "bytes".',
         )
+    if index is not None and takes_index(plug_in):
+        return cast("IndexedReader", plug_in.reader).open(source, index)
     return plug_in.reader.open(source)
+
+
+def takes_index(plug_in: PlugIn) -> bool:
+    """The reader opens a blob again by an index that its view gave."""
+    return bool(getattr(plug_in.reader, "takes_index", False))
 
 
 def _check(view: View) -> None:

@@ -95,6 +95,7 @@ class View(Protocol):
     def strays(self) -> Iterator[tuple[int, str]]: ...
     def slice(self, span: ItemRange) -> tuple[bytes, str]: ...
     def table(self) -> "Table | None": ...
+    def index_bytes(self) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,18 @@ class Reader(Protocol):
 
     def sniff(self, sample: Sample) -> Confidence: ...
     def open(self, source: Source) -> View: ...
+
+
+class IndexedReader(Reader, Protocol):
+    """A reader whose views can be opened again without a pass over the blob.
+
+    It says `takes_index = True`, and `open` takes what `View.index_bytes` of the same bytes once answered. An index
+    that does not fit is to be ignored (see `blobs.reading.index`): it may be old, or of something else.
+    """
+
+    takes_index: bool
+
+    def open(self, source: Source, index: memoryview | None = None) -> View: ...
 
 
 @dataclass(frozen=True, slots=True)

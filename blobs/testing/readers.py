@@ -179,6 +179,43 @@ class ReaderContract:
         assert _told(reader.open(source)) == _told(self.open(example))
         source.close()
 
+    # Indexes
+
+    def test_an_index_changes_nothing(self, example: Example) -> None:
+        """Opened by its index, a blob is what it was: itself, its parts, its text, its strays and its pieces."""
+        source = CheckedSource(example.content)
+        index = self._index_of(source)
+        plain, indexed = self.reader.open(source), self.reader.open(source, index)
+        assert _told(indexed) == _told(plain)
+        assert indexed.index_bytes() == plain.index_bytes()
+        assert [*indexed.strays()] == [*plain.strays()]
+        for part in plain.parts[:20]:
+            assert _told(indexed.part(part.name)) == _told(plain.part(part.name))
+        length = plain.text_length()
+        assert indexed.text_length() == length
+        assert indexed.text(0, length) == plain.text(0, length)
+        count = plain.count or 0
+        for at in {0, count // 3, count // 2, max(0, count - 1)}:
+            assert indexed.text_offset(at) == plain.text_offset(at)
+            for stop in {at, at + 1, count}:
+                assert indexed.slice(ItemRange(at, max(at, stop))) == plain.slice(ItemRange(at, max(at, stop)))
+
+    def test_an_index_that_does_not_fit_is_ignored(self, example: Example) -> None:
+        """An index that is cut off, or is of other bytes, or is none at all opens the blob as no index does."""
+        source = CheckedSource(example.content)
+        index = self._index_of(source)
+        other = self.reader.open(CheckedSource(example.content + b"\n")).index_bytes() or b""
+        for wrong in (b"", b"no index", index[:-8], index[:40], other):
+            assert _told(self.reader.open(source, memoryview(wrong))) == _told(self.reader.open(source))
+
+    def _index_of(self, source: CheckedSource) -> memoryview:
+        if not getattr(self.reader, "takes_index", False):
+            pytest.skip("a reader without indexes")
+        found = self.reader.open(source).index_bytes()
+        if found is None:
+            pytest.skip("not of such a blob")
+        return memoryview(found)
+
     # What a preview says
 
     def test_previews_are_bounded(self, example: Example) -> None:

@@ -1,0 +1,153 @@
+"""Large blobs are read by an index: made once, on the way in or at first need, and anew when it is lost."""
+
+import io
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import pytest
+
+from blobs import Blobs
+from blobs.domain import exact_json
+from blobs.domain.digest import Digest
+from blobs.operations import view_task
+from blobs.operations.indexes import INDEXED_BYTES_MIN
+from blobs.reading.source import BytesSource, Source
+
+REGISTRY = view_task.registry_of(None)
+SMALL, LARGE = 2_000_000, 16_000_000
+TOUCHED_MAX = 2_000_000
+"""Of a read: some blocks, whatever the size of the blob."""
+
+
+def csv(size: int) -> bytes:
+    row = "{:09d},name {:09d},some words that fill the line up\n"
+    return ("id,name,words\n" + "".join(row.format(i, i) for i in range(size // 60))).encode()
+
+
+def log(size: int) -> bytes:
+    return "".join(f"{i:09d} INFO a line as logs have them\n" for i in range(size // 41)).encode()
+
+
+def ndjson(size: int) -> bytes:
+    return b"".join(b'{"id":1%09d,"name":"some name","words":"some more words"}\n' % i for i in range(size // 60))
+
+
+def json(size: int) -> bytes:
+    return b'{"meta":{"page":1},"rows":[' + b",".join(ndjson(size).splitlines()) + b"]}"
+
+
+MAKERS: dict[str, Callable[[int], bytes]] = {"text": log, "csv": csv, "ndjson": ndjson, "json": json}
+
+
+class CountingSource(BytesSource):
+    """Counts the bytes that are read. Of a buffer nothing is counted: all of it but the last pieces is zeros."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.touched_bytes = 0
+
+    def read(self, start: int, stop: int) -> bytes:
+        piece = super().read(start, stop)
+        self.touched_bytes += len(piece)
+        return piece
+
+    def open(self) -> BinaryIO:
+        self.touched_bytes += self.size  # whoever asks for a file may read all of it
+        return super().open()
+
+    def buffer(self) -> memoryview:
+        kept = len(self._content) - TOUCHED_MAX // 4
+        return memoryview(bytes(kept) + self._content[kept:])
+
+
+def work(source: Source, arguments: dict[str, Any], reply: Any = None, **more: Any) -> Any:
+    return view_task.work(source, arguments, reply or io.BytesIO(), registry=REGISTRY, **more)
+
+
+def index_of(content: bytes, reader: str) -> memoryview:
+    reply = io.BytesIO()
+    assert work(BytesSource(content), {"op": "index", "reader": reader}, reply)["is_indexed"]
+    return memoryview(reply.getvalue())
+
+
+def read(**call: Any) -> dict[str, Any]:
+    return {"op": "read", "call": {"blob": "blob1", **call}, "bytes_max": 32_768}
+
+
+@pytest.mark.parametrize("reader", MAKERS)
+def test_reads_touch_no_more_of_a_larger_blob(reader: str) -> None:
+    """Fifty items from anywhere, their text and their lines: so many bytes at most, not so many a megabyte."""
+    for size in (SMALL, LARGE):
+        content = MAKERS[reader](size)
+        indexes = {each: index_of(content, each) for each in {reader, "text"}}
+        for call in (
+            read(start=-50, count=50),
+            read(start=-40, count=40, unit="lines"),
+            read(start=size // 2, count=50, unit="chars"),
+            read(start=-50, count=50, path="/rows") if reader == "json" else read(start=3, count=3),
+        ):
+            if reader == "json" and "path" not in call["call"]:
+                continue  # its items are two: one key each, and one of them is all there is
+            source = CountingSource(content)
+            answer = work(source, {**call, "reader": reader}, indexes=indexes)
+            assert answer["data"]["count"] in (3, 40, 50)
+            assert source.touched_bytes <= TOUCHED_MAX, f"{call} of {size} bytes"
+
+
+@pytest.mark.parametrize("reader", MAKERS)
+def test_the_index_changes_no_answer(reader: str) -> None:
+    """The same call with the index and without it is answered by the same bytes."""
+    content = MAKERS[reader](SMALL)
+    indexes = {each: index_of(content, each) for each in {reader, "text"}}
+    calls = [
+        read(start=0), read(start=1, count=1), read(start=-1), read(unit="lines", start=-3),
+        read(unit="chars", start=1_000_000), read(unit="chars", start=-10),
+        {"op": "search", "call": {"blob": "blob1", "pattern": "000001234"}, "bytes_max": 32_768, "wall_ms": 60_000},
+    ]  # fmt: skip
+    for call in calls:
+        plain, indexed = io.BytesIO(), io.BytesIO()
+        told = work(BytesSource(content), {**call, "reader": reader}, plain)
+        again = work(BytesSource(content), {**call, "reader": reader}, indexed, indexes=indexes)
+        assert exact_json.dumps(again) == exact_json.dumps(told)
+        assert indexed.getvalue() == plain.getvalue()
+
+
+def test_an_index_is_kept_with_the_profile(service: Blobs) -> None:
+    """The preview job keeps the index that it found on its way; other conversations of the tenant use the same."""
+    tenant = service.tenant("indexed")
+    chat = tenant.conversation()
+    chat.attach(csv(SMALL), type="text/csv")
+    digests = stored(tenant)
+    assert len(digests) == 2  # the blob and its index
+    first = chat.call("blob_read", {"blob": "blob1", "start": -3})
+    other = tenant.conversation()
+    other.attach(csv(SMALL), type="text/csv")
+    assert other.call("blob_read", {"blob": "blob1", "start": -3}) == first
+    assert stored(tenant) == digests
+
+
+def test_a_lost_index_is_made_anew(service: Blobs) -> None:
+    """A call that finds no index makes it, and is answered as before."""
+    tenant = service.tenant("lost")
+    chat = tenant.conversation()
+    handle = chat.attach(csv(SMALL), type="text/csv")
+    before = stored(tenant)
+    first = chat.call("blob_read", {"blob": "blob1", "start": -3})
+    (index,) = [each for each in before if Digest.parse(each) != Digest.of(csv(SMALL))]
+    assert tenant.service.catalog.forget_blob("lost", Digest.parse(index)) is not None
+    assert chat.call("blob_read", {"blob": "blob1", "start": -3}) == first
+    assert stored(tenant) == before
+    assert handle["items"] == first["data"]["total"]
+
+
+def test_small_blobs_have_no_index(service: Blobs) -> None:
+    """What is read in the server's own process is read without one."""
+    tenant = service.tenant("small")
+    chat = tenant.conversation()
+    chat.attach(csv(INDEXED_BYTES_MIN // 2), type="text/csv")
+    chat.call("blob_read", {"blob": "blob1", "start": -3})
+    assert len(stored(tenant)) == 1
+
+
+def stored(tenant: Blobs) -> list[str]:
+    return [each["digest"] for each in tenant.list_blobs()]
