@@ -18,7 +18,8 @@ _log = logging.getLogger("blobs.api")
 class Door:
     """Middleware that tells what nobody expected as nothing but an internal error, and logs it whole.
 
-    A request that is refused before its large body was read has its connection closed: the server would read all of it.
+    A request that is refused before its large body was read, or in the middle of any body, has its connection closed:
+    the server would wait for the rest.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -49,18 +50,18 @@ class _Passage:
         self.has_started = False
         self._receive = receive
         self._send = send
-        self._is_large = is_large
+        self._must_close = is_large
 
     async def receive(self) -> Message:
         message = await self._receive()
-        if not message.get("more_body", False):
-            self._is_large = False  # there is no more of it
+        # Of a body that was begun the rest may never come; of one that has ended there is no rest.
+        self._must_close = message.get("more_body", False)
         return message
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.has_started = True
-            if self._is_large and message["status"] >= HTTPStatus.BAD_REQUEST:
+            if self._must_close and message["status"] >= HTTPStatus.BAD_REQUEST:
                 MutableHeaders(scope=message)["Connection"] = "close"
         await self._send(message)
 

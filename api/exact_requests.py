@@ -1,8 +1,9 @@
 """JSON bodies in and out without loss: the framework's own parser would pass numbers through 64-bit floats."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+import anyio
 from anyio import to_thread
 from fastapi import Request
 from fastapi.routing import APIRoute
@@ -71,14 +72,26 @@ async def read_body(request: Request, *, bytes_max: int) -> bytes:
     """A whole body of at most so many bytes; `LimitError` before reading it where its declared length is over that."""
     check_length(request, bytes_max=bytes_max)
     body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > bytes_max:
-                raise too_large(bytes_max)
-    except ClientDisconnect:
-        raise cut_off() from None
+    async for chunk in body_chunks(request):
+        body += chunk
+        if len(body) > bytes_max:
+            raise too_large(bytes_max)
     return bytes(body)
+
+
+async def body_chunks(request: Request) -> AsyncIterator[bytes]:
+    """The body as it comes; `CallerError` where it is cut off, or where nothing comes for `body_idle_ms_max`."""
+    idle_s_max = request.app.state.front.limits.body_idle_ms_max / 1000
+    stream = request.stream()
+    while True:
+        try:
+            with anyio.fail_after(idle_s_max):
+                chunk = await anext(stream, b"")
+        except (ClientDisconnect, TimeoutError):
+            raise cut_off() from None
+        if not chunk:
+            return
+        yield chunk
 
 
 def check_length(request: Request, *, bytes_max: int) -> int | None:

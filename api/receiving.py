@@ -13,9 +13,8 @@ from contextlib import suppress
 import anyio
 from anyio import from_thread, to_thread
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 
-from api.exact_requests import check_length, cut_off, too_large
+from api.exact_requests import body_chunks, check_length, cut_off, too_large
 from api.problems import UnsupportedTypeError
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, BusyError, CallerError
@@ -24,9 +23,6 @@ from blobs.domain.media_type import BINARY
 
 BATCH_BYTES = 1 * MIB
 """What goes to the thread at once; a body up to this size goes there whole."""
-
-IDLE_S_MAX = 60.0
-"""A body of which nothing came for so long counts as cut off."""
 
 UPLOADS_MAX = 256
 """Large bodies taken in at once: each holds a thread and two batches."""
@@ -65,7 +61,7 @@ class _Body:
 
     def __init__(self, request: Request, length: int | None, bytes_max: int) -> None:
         self.is_complete = False
-        self._stream = request.stream()
+        self._stream = body_chunks(request)
         self._length = length
         self._bytes_max = bytes_max
         self._size = 0
@@ -94,11 +90,10 @@ class _Body:
     async def _chunk(self, *, is_first: bool) -> bytes:
         """The next chunk, empty at the end; a body that is cut off first gives up what came before that."""
         try:
-            with anyio.fail_after(IDLE_S_MAX):
-                return await anext(self._stream, b"")
-        except (ClientDisconnect, TimeoutError):
+            return await anext(self._stream, b"")
+        except CallerError:
             if is_first:
-                raise cut_off() from None
+                raise
             self._is_cut_off = True
             return b""
 

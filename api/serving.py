@@ -1,12 +1,13 @@
 """`blobs serve`: the application in a server, one process or several."""
 
 import argparse
+import asyncio
 import ctypes
 import functools
 import signal
 import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from blobs.cli.options import common
 from blobs.domain.errors import SettingsError
@@ -67,6 +68,7 @@ def serve(settings: Settings) -> int:
     """
     import uvicorn
 
+    from api.connection import BoundedConnection
     from blobs.client import Blobs
 
     Blobs.open(settings).close()  # every worker opens it for itself; what is wrong with it is said here, once
@@ -77,7 +79,7 @@ def serve(settings: Settings) -> int:
     config = uvicorn.Config(
         functools.partial(application, replace(settings, port=address[1])),
         factory=True,
-        http="httptools",
+        http=cast("type[asyncio.Protocol]", functools.partial(BoundedConnection, limits=settings.limits)),
         loop="uvloop",
         ws="none",
         lifespan="on",

@@ -36,6 +36,9 @@ class Limits:
     printed_bytes_max: int = _limit(16 * KIB, "what model-written Python may print into its answer")
     base64_bytes_min: int = _limit(1 * KIB, "a base64 string of this length inside JSON is a blob, not text")
     request_json_bytes_max: int = _limit(64 * MIB, "a JSON request body; larger results are uploaded and referenced")
+    head_bytes_max: int = _limit(64 * KIB, "request line and headers; what is large belongs in the body")
+    head_ms_max: int = _limit(20_000, "the head of a request: a slow one holds a connection")
+    body_idle_ms_max: int = _limit(60_000, "a body of which nothing came for so long counts as cut off")
     calls_max: int = _limit(1_000, "tool calls in one turn")
     cached_bytes_max: int = _limit(4 * GIB, "local copies of blobs that do not lie in files of their own")
 
