@@ -4,6 +4,7 @@ import logging
 import re
 import threading
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,7 @@ _BITMAP_HEADER_SIZES = frozenset({12, 40, 52, 56, 64, 108, 124})
 _PIXELS_MAX = 178_956_970
 """Over this an image is called out as too large to decode: Pillow's own limit for a decompression bomb."""
 
+_HEADER_BYTES = 6 + 16 * 256
 _WEBP_HEAD_BYTES = 30
 _WEBP_PIXELS_MAX = 24_000_000
 """Two canvases of four bytes a pixel: 192 MB, well inside of a cell."""
@@ -95,8 +97,6 @@ class ImageView(BaseView):
     """An image: no items."""
 
     def __init__(self, source: Source) -> None:
-        from PIL import Image  # heavy: only once a file is opened
-
         super().__init__()
         logging.getLogger("PIL").setLevel(logging.CRITICAL)  # it reports what it skips; damage is told in notes
         if source.size == 0:
@@ -105,8 +105,11 @@ class ImageView(BaseView):
         self._kind = ""
         if self._is_huge_webp(source.read(0, _WEBP_HEAD_BYTES)):
             return
-        with parsing("image"), source.open() as file, _no_pixel_limit(), Image.open(file, formats=_FORMATS) as image:
-            self._read(image)
+        try:
+            self._decode(source)
+        except UnreadableError:
+            if not self._read_header(source.read(0, _HEADER_BYTES)):
+                raise
         self._check_end(source)
 
     def facts(self) -> dict[str, Any]:
@@ -120,6 +123,22 @@ class ImageView(BaseView):
             return False
         self._facts = {"width": size[0], "height": size[1], "format": "WEBP"}
         self.notes.append(f"very large: {size[0] * size[1]} pixels; not decoded, frames and orientation not looked at")
+        return True
+
+    def _decode(self, source: Source) -> None:
+        from PIL import Image  # heavy: only once a file is opened
+
+        with parsing("image"), source.open() as file, _no_pixel_limit(), Image.open(file, formats=_FORMATS) as image:
+            self._read(image)
+
+    def _read_header(self, head: bytes) -> bool:
+        """Tell what the first bytes say of an image whose rest is damaged or a bomb, if they say anything."""
+        found = png_size(head) or icon_size(head)
+        if found is None:
+            return False
+        self._kind, width, height, frames = found
+        self._facts = {"width": width, "height": height, "format": self._kind, "frames": frames}
+        self.notes.append("damaged or not supported behind its header")
         return True
 
     def _read(self, image: "Image.Image") -> None:
@@ -155,6 +174,22 @@ class ImageView(BaseView):
         if mark is not None and mark not in source.read(max(0, source.size - _TAIL_BYTES), source.size):
             self._facts["truncated"] = True
             self.notes.append("cut short: the end of the image data is missing")
+
+
+def png_size(head: bytes) -> tuple[str, int, int, int] | None:
+    """Format, width, height and frames by the header chunk of a PNG file, or None where it is none."""
+    if head[:16] != b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" or zlib.crc32(head[12:29]) != int.from_bytes(head[29:33]):
+        return None
+    return "PNG", int.from_bytes(head[16:20]), int.from_bytes(head[20:24]), 1
+
+
+def icon_size(head: bytes) -> tuple[str, int, int, int] | None:
+    """Format, largest width and height, and 1 by the directory of an ICO file, or None where it is none."""
+    count = int.from_bytes(head[4:6], "little")
+    entries = [head[at : at + 16] for at in range(6, 6 + 16 * count, 16)]
+    if head[:4] != b"\x00\x00\x01\x00" or not count or any(len(each) < 16 for each in entries):
+        return None
+    return "ICO", *max((each[0] or 256, each[1] or 256) for each in entries), 1
 
 
 def webp_size(head: bytes) -> tuple[int, int] | None:

@@ -1,6 +1,8 @@
 """Images: size as shown, frames and EXIF, from the headers alone."""
 
 import io
+import struct
+import zlib
 
 import pytest
 from PIL import Image
@@ -129,3 +131,19 @@ def test_huge_webp_is_told_and_not_opened():
     view = opened(b"RIFF" + (4 + len(chunk)).to_bytes(4, "little") + b"WEBP" + chunk)
     assert view.facts() == {"width": 16_383, "height": 16_383, "format": "WEBP"}
     assert "268402689 pixels" in view.notes[0]
+
+
+def test_headers_are_told_of_damaged_images():
+    """Where the rest of a PNG or an icon is damaged or a bomb, its header still says how large it is."""
+    text = zlib.compress(bytes(80_000_000))
+    bomb = fixture("halves.png")[:33] + chunk(b"zTXt", b"note\0\0" + text) + fixture("halves.png")[33:]
+    view = opened(bomb)
+    assert (view.facts()["width"], view.facts()["height"]) == (60, 40)
+    assert "damaged or not supported behind its header" in view.notes
+    icon = b"\0\0\1\0\2\0" + bytes([32, 48, 0, 0, 1, 0, 32, 0]) + struct.pack("<II", 40, 38)
+    view = opened(icon + bytes([16, 0, 0, 0, 1, 0, 32, 0]) + struct.pack("<II", 40, 38) + b"(\0\0\0" + bytes(36))
+    assert view.facts() == {"width": 32, "height": 48, "format": "ICO", "frames": 1}
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

@@ -1,8 +1,11 @@
 """PDF: pages as text, encryption told, scans told."""
 
 import hashlib
+import io
 
 import pytest
+from pypdf import PdfReader as Pypdf
+from pypdf.errors import PyPdfError
 
 from blobs.domain.errors import UnreadableError
 from blobs.domain.media_type import PDF
@@ -47,9 +50,11 @@ def test_empty_password_is_tried():
 
 
 def test_password_is_asked_for():
-    """A PDF that needs a password is unreadable and says why."""
-    with pytest.raises(UnreadableError, match="needs a password"):
-        opened(fixture("encrypted-password.pdf"))
+    """A PDF that needs a password has no items; the number of its pages is told all the same, and why."""
+    view = opened(fixture("encrypted-password.pdf"))
+    assert (view.unit, view.count) == (None, None)
+    assert view.facts() == {"pages": 3, "encrypted": True}
+    assert view.notes == ["encrypted: it needs a password, so that the text of its pages cannot be read"]
 
 
 def test_scan_is_told():
@@ -85,3 +90,15 @@ def test_reported_case_empty_user_password():
     assert view.count == 3
     assert "Invoice 88-A total 1,204.50" in pages(view)[1]
     assert "encrypted, opened with the empty password" in view.notes
+
+
+def test_table_of_objects_is_made_anew():
+    """Where the table of objects points anywhere and pypdf gives up, the objects are found by their own marks."""
+    content = fixture("report.pdf")
+    table = content.rindex(b"xref\n", 0, content.rindex(b"startxref"))
+    damaged = content[:table] + content[table:].replace(b" 00000 n", b" 00000 n what is this")
+    with pytest.raises(PyPdfError):
+        len(Pypdf(io.BytesIO(damaged), strict=False).pages)
+    view = opened(damaged)
+    assert pages(view) == pages(opened(content))
+    assert view.notes == ["damaged: its table of objects was made anew"]
