@@ -9,12 +9,12 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]?"
 )
-_STEERING = re.compile("[\x07\x08\x0e\x0f\x7f]")
-_ANY = re.compile("[\x07\x08\x0e\x0f\x1b\x7f\x90\x98\x9b\x9d-\x9f]")
+_STEERING = re.compile("[\x00\x07\x08\x0e\x0f\x7f]")
+_ANY = re.compile("[\x00\x07\x08\x0e\x0f\x1b\x7f\x90\x98\x9b\x9d-\x9f]")
 
 
 def without_escapes(text: str) -> str:
-    """The text as a terminal shows it: no colours, titles, cursor moves or bells, and what was struck over gone.
+    """The text as a terminal shows it: no colours, titles, cursor moves, bells or zeros, and what was struck over gone.
 
     Characters that do not steer a terminal stay, also separators (SOH, FS to US) and white space.
     """

@@ -32,7 +32,10 @@ class TextView(BaseView):
         self.text_encoding = self.encoding.codec
         self.index = TextIndex(source, self.encoding, known)
         self.count = self.index.lines
-        self.notes = [*self.encoding.notes, *(["terminal escapes removed"] if self.index.has_steering else [])]
+        self.notes = [
+            *self.encoding.notes,
+            *(["terminal escapes and control characters removed"] if self.index.has_steering else []),
+        ]
 
     def items(self, span: ItemRange) -> Iterator[str]:
         """The lines of the range without their ends and without terminal escapes."""

@@ -20,7 +20,7 @@ RECIPE = "text/1"
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _PLACES = ("block_bytes", "block_lines", "block_characters")
-_STEERING = tuple(chr(code) for code in (0x1B, 0x07, 0x08, 0x0E, 0x0F, 0x7F))
+_STEERING = tuple(chr(code) for code in (0x00, 0x1B, 0x07, 0x08, 0x0E, 0x0F, 0x7F))
 
 
 def text_index(source: Source, encoding: Encoding, index: memoryview | None) -> "TextIndex":

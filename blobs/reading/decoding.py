@@ -31,6 +31,7 @@ _CONTROLS = bytes([0, *range(2, 7), *range(16, 27)])
 _CONTROL_CHARACTERS = re.compile("[\x00\x02-\x06\x10-\x1a\ufffe\uffff]")
 _PRINTABLE_BESIDE_LETTERS = re.compile(r"[\s\x20-\x7e]")
 _CONTROLS_PER_BYTES = 1000
+_ZEROS = bytes(512)
 _FEW_HIGH_BYTES = 12
 _LEGACY = [
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "koi8_r",
@@ -95,7 +96,8 @@ UTF8 = Encoding("utf-8")
 def recognise(head: bytes, *, is_whole: bool, is_declared: bool = False) -> Encoding | None:
     """The encoding that the head of a blob seems to have, or None where it is no text.
 
-    A head that is cut inside a character is text all the same. `is_declared` says that somebody called it text: then
+    A head that is cut inside a character is text all the same, and so is text behind a long run of zero bytes: what a
+    crash or a truncated log leaves in front. `is_declared` says that somebody called it text: then
     stray control characters are forgiven.
     """
     found = _by_mark(head)
@@ -104,6 +106,8 @@ def recognise(head: bytes, *, is_whole: bool, is_declared: bool = False) -> Enco
     wide = _wide_without_mark(head)
     if wide is not None:
         return wide
+    if head.startswith(_ZEROS):
+        head = head.lstrip(b"\0") or head
     controls = len(head) - len(head.translate(None, _CONTROLS))
     if controls * _CONTROLS_PER_BYTES > len(head) and not (is_declared and controls * 20 <= len(head)):
         return None

@@ -3,6 +3,7 @@
 import pytest
 
 from blobs.domain.ranges import ItemRange
+from blobs.operations.opening import take_sample
 from blobs.reading.decoding import BLOCK_BYTES, detect, recognise
 from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
@@ -150,7 +151,7 @@ def test_cleaned_items_and_raw_characters():
     content = b"\x1b[32mok\x1b[0m 1\nplain\n"
     view = open_text(content)
     assert lines(view) == ["ok 1", "plain"]
-    assert view.notes == ["terminal escapes removed"]
+    assert view.notes == ["terminal escapes and control characters removed"]
     assert view.text(0, 100) == content.decode()
     assert open_text(b"plain\n").notes == []
 
@@ -233,3 +234,13 @@ def test_characters_stay(text):
     view = open_text(f"{text}\n{text}".encode())
     assert lines(view) == [text, text]
     assert view.text_offset(1) == len(text) + 1
+
+
+def test_text_behind_zero_bytes_is_text():
+    """A run of zeros in front, as a crash or a truncated log leaves it, makes text no binary, and is not shown."""
+    content = bytes(4096) + b"10:00:01 started\n10:00:02 ended\n"
+    assert TextReader().sniff(take_sample(BytesSource(content), None)).level > 0
+    view = TextReader().open(BytesSource(content))
+    assert list(view.items(ItemRange(0, 2))) == ["10:00:01 started", "10:00:02 ended"]
+    assert view.notes == ["terminal escapes and control characters removed"]
+    assert TextReader().sniff(take_sample(BytesSource(bytes(4096) + bytes(range(1, 32)) * 9), None)).level == 0
