@@ -34,11 +34,16 @@ def beside() -> Path:
 
 
 @cache
-def corpus_rows(*formats: str) -> tuple[dict[str, str], ...]:
-    """The manifest rows of the corpus files of these formats; none where the corpus is absent."""
+def all_corpus_rows() -> tuple[dict[str, str], ...]:
+    """The manifest rows of all corpus files; none where the corpus is absent."""
     path = beside() / "corpus" / "MANIFEST.tsv"
     if not path.exists():
         return ()
     with path.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(row for row in rows if row["format"] in formats and (path.parent / row["path"]).exists())
+        return tuple(row for row in rows if (path.parent / row["path"]).exists())
+
+
+def corpus_rows(*formats: str) -> tuple[dict[str, str], ...]:
+    """The manifest rows of the corpus files of these formats."""
+    return tuple(row for row in all_corpus_rows() if row["format"] in formats)
