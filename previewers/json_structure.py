@@ -25,7 +25,7 @@ JsonBytes = bytes | memoryview
 
 REPAIR_BYTES_MAX = 64 * 1024 * 1024
 """Larger texts with comments or trailing commas are not JSON: taking those out copies the text."""
-REPEATED_KEYS_BYTES_MAX = 1024 * 1024
+REPEATED_KEYS_BYTES_MAX = 4 * 1024 * 1024
 """Up to this size every object of a text is searched for repeated keys, beyond it the outermost only."""
 
 _LARGE_BYTES = 64 * 1024

@@ -6,6 +6,7 @@ length and every other number is a `Number`, which carries the text as written a
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -121,13 +122,25 @@ def plain(value: Any) -> Any:
 
     Where there is none (more digits than a float holds, NaN), its text as a string: digits are never lost.
     """
-    if isinstance(value, Number):
-        return _plain_number(value)
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    return value
+    return changed(value, lambda leaf: _plain_number(leaf) if isinstance(leaf, Number) else leaf)
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a JSON value with each string, number, boolean and null changed; however deep it is nested."""
+    whole = [value]
+    waiting: list[tuple[Any, Any]] = [(whole, 0)]
+    while waiting:
+        holder, place = waiting.pop()
+        each = holder[place]
+        if isinstance(each, dict):
+            holder[place] = {**each}
+            waiting.extend((holder[place], key) for key in each)
+        elif isinstance(each, list | tuple):
+            holder[place] = [*each]
+            waiting.extend((holder[place], index) for index in range(len(each)))
+        else:
+            holder[place] = change(each)
+    return whole[0]
 
 
 def _plain_number(number: Number) -> int | float | str:

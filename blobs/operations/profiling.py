@@ -150,14 +150,12 @@ def _some(values: list[Any], values_max: int, noun: str) -> list[Any]:
 
 def _without_embedded(value: Any) -> Any:
     """The value with a note in place of each string that carries bytes: a model reads nothing in base64."""
-    if isinstance(value, str):
-        embedded = decode_embedded(value, length_min=_EMBEDDED_CHARS_MIN)
-        return value if embedded is None else f"…(base64: {len(value)} chars, {len(embedded.content)} bytes)"
-    if isinstance(value, list):
-        return [_without_embedded(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _without_embedded(each) for key, each in value.items()}
-    return value
+    return exact_json.changed(value, _embedded_told)
+
+
+def _embedded_told(leaf: Any) -> Any:
+    embedded = decode_embedded(leaf, length_min=_EMBEDDED_CHARS_MIN) if isinstance(leaf, str) else None
+    return leaf if embedded is None else f"…(base64: {len(leaf)} chars, {len(embedded.content)} bytes)"
 
 
 def _cut(value: Any, chars_max: int) -> Any:

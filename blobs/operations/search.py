@@ -119,7 +119,12 @@ class _Hunt:
         while block := list(islice(items, _BLOCK_ITEMS)):
             texts = [list(self._view.search_texts(item, self._columns)) for item in block]
             joined = "\n".join(text for each in texts for _, text in each)
-            self.bytes += len(joined.encode("utf-8", "replace"))
+            try:
+                self.bytes += len(joined.encode())
+            except UnicodeEncodeError:  # half characters: a model sees, and searches for, what stands for them
+                texts = [[(name, exact_json.clean(text)) for name, text in each] for each in texts]
+                joined = exact_json.clean(joined)
+                self.bytes += len(joined.encode())
             if self._prefilter is None or self._prefilter.search(joined):
                 for offset, each in enumerate(texts):
                     hit = self._first(each)

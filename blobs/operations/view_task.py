@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from blobs.domain.errors import ToolInputError
+from blobs.domain.errors import BlobsError, ToolInputError, UnreadableError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import chosen_columns
 from blobs.operations.exporting import export
-from blobs.operations.opening import recognise, reopen, takes_index
+from blobs.operations.opening import openings, reopen, takes_index
 from blobs.operations.profiling import profile
 from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_items
 from blobs.operations.search import search
@@ -108,18 +108,28 @@ def _profile(
     registry: Registry,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """What a handle says, as JSON; where `is_indexed` asks for it, the index that was found on the way in the reply."""
-    opened = recognise(registry, source, arguments.get("declared_type"), avoid=arguments["avoid"], tell=tell)
-    opened = replace(opened, notes=(*arguments["notes"], *opened.notes))
-    found = profile(
-        opened,
-        source,
-        seed=bytes.fromhex(arguments["seed"]),
-        preview_bytes_max=arguments["preview_bytes_max"],
-    )
-    if arguments.get("is_indexed") and takes_index(opened.plug_in):
-        reply.write(opened.view.index_bytes() or b"")
-    return found.to_json()
+    """What a handle says, as JSON; where `is_indexed` asks for it, the index that was found on the way in the reply.
+
+    A reader that opens the blob and fails over its items is passed over.
+    """
+    notes = list(arguments["notes"])
+    for opened in openings(registry, source, arguments.get("declared_type"), avoid=arguments["avoid"], tell=tell):
+        try:
+            found = profile(
+                replace(opened, notes=(*notes, *opened.notes)),
+                source,
+                seed=bytes.fromhex(arguments["seed"]),
+                preview_bytes_max=arguments["preview_bytes_max"],
+            )
+            if arguments.get("is_indexed") and takes_index(opened.plug_in):
+                reply.write(opened.view.index_bytes() or b"")
+            return found.to_json()
+        except BlobsError as problem:
+            notes.append(f"not readable as {opened.type}: {problem.message}")
+        except Exception as fault:  # noqa: BLE001  # the plug-in door: a view may raise anything over damaged bytes
+            tell(f"fault {opened.plug_in.name}: {type(fault).__name__}: {fault}")
+            notes.append(f"the reader {opened.plug_in.name!r} failed on it")
+    raise UnreadableError("No reader can tell what this blob is.", hint='Use unit "bytes".')
 
 
 def _index(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:

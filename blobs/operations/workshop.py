@@ -140,7 +140,14 @@ class Workshop:
 
     def _here(self, blob: StoredBlob, arguments: Mapping[str, Any]) -> Done:
         payload = io.BytesIO()
-        value = view_task.work(BytesSource(blob.read(0, blob.size)), arguments, payload, registry=self.registry)
+        try:
+            value = view_task.work(BytesSource(blob.read(0, blob.size)), arguments, payload, registry=self.registry)
+        except BlobsError:
+            raise
+        except Exception as fault:  # a reader's own fault is no caller's: it is told as that of one in a cell
+            _log.exception("reader: %s", arguments.get("reader"))
+            error = {"code": "internal_error", "message": type(fault).__name__, "hint": ""}
+            raise TaskFailure(Outcome("error", error=error)) from fault
         payload.seek(0)
         return Done(value, payload)
 

@@ -1,6 +1,6 @@
 """From bytes to a view: choose a reader, open the blob, go to a part or a path; fall back rather than fail."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -40,7 +40,21 @@ def recognise(
     avoid: Iterable[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Opened:
-    """Open a blob with the best reader that can; each that fails is noted and the next one tried.
+    """Open a blob with the best reader that can; each that fails is noted and the next one tried. See `openings`."""
+    for opened in openings(registry, source, declared_type, avoid=avoid, tell=tell):
+        return opened
+    raise UnreadableError("No reader opens this blob.", hint='Use unit "bytes".')
+
+
+def openings(
+    registry: Registry,
+    source: Source,
+    declared_type: str | None,
+    *,
+    avoid: Iterable[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Opened]:
+    """Every way in which a blob opens, the best first: whoever finds the first one to be of no use takes the next.
 
     Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads
     as lines must be text.
@@ -72,8 +86,7 @@ def recognise(
             tell(f"fault {choice.plug_in.name}: {type(problem).__name__}: {problem}")
             notes.append(f"the reader {choice.plug_in.name!r} failed on it")
         else:
-            return Opened(view, choice.plug_in, choice.type, tuple(notes))
-    raise UnreadableError("No reader opens this blob.", hint='Use unit "bytes".')
+            yield Opened(view, choice.plug_in, choice.type, tuple(notes))
 
 
 def reopen(registry: Registry, source: Source, reader: str, index: memoryview | None = None) -> View:
