@@ -9,7 +9,7 @@ from tests.material import fixture
 
 
 def test_a_blob_that_fails_after_it_was_opened_is_told_by_the_next_reader(chat: Conversation):
-    """Pages in the middle of a Parquet file are looked at last: a handle says why it is not read, and the bytes stay."""
+    """Damage in the middle of a Parquet file is met late: the handle says why it is not read, and the bytes stay."""
     content = bytearray(fixture("people.parquet"))
     content[40:400] = b"\xff" * 360
     handle = chat.attach(bytes(content))
