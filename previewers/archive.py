@@ -93,7 +93,7 @@ class ArchiveView(BaseView):
         return {**kinds, "bytes_inside": self._size_bytes}
 
     def part(self, name: str) -> View:
-        """A file as what it is; of an archive inside, a file by both names with a slash between them."""
+        """A file as what it is; a part of that, such as a file in an archive, by both names with a slash between."""
         place = self._places.get(name)
         if place is None:
             return self._part_inside(name)
@@ -106,7 +106,7 @@ class ArchiveView(BaseView):
         cut = name.find("/")
         while cut > 0:
             outer = self.part(name[:cut]) if name[:cut] in self._places else None
-            if outer is not None and outer.unit == self.unit:
+            if outer is not None and outer.parts:
                 return outer.part(name[cut + 1 :])
             cut = name.find("/", cut + 1)
         raise self._refusal(name)

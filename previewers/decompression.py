@@ -5,13 +5,15 @@ import lzma
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
-from blobs.domain.limits import MIB
+from blobs.domain.limits import KIB, MIB
 from blobs.reading.source import Source
 
-_FEED_BYTES = 256 * 1024
-_CHUNK_BYTES = 1 * MIB
+_FEED_BYTES = 256 * KIB
+_CHUNK_BYTES = 256 * KIB
+_KIND_BYTES = 16
 _XZ_MEMORY_BYTES_MAX = 192 * MIB
 """An xz stream of the largest preset needs 65 MiB, one of a 128 MiB dictionary a little more than that."""
 
@@ -99,6 +101,7 @@ class Unpacking:
             self._left = decoder.unused_data
 
     def _unpacked(self, decoder: Decoder) -> Iterator[bytes]:
+        begin, given = self._at - len(self._left), 0
         while not decoder.eof:
             block = self._feed() if decoder.needs_input else b""
             is_end = decoder.needs_input and not block
@@ -109,12 +112,30 @@ class Unpacking:
                 return
             except Exception as error:  # noqa: BLE001  # each of the libraries has an error of its own
                 self.problem = f"damaged: {_told(error)}"
+                yield self._salvaged(begin, given)
                 return
             if chunk:
+                given += len(chunk)
                 yield chunk
             elif is_end:
                 self.problem = "cut short: its end is missing"
                 return
+
+    def _salvaged(self, begin: int, given: int) -> bytes:
+        """What the failed call held back: the bytes between those given and the damage, unpacked again one by one."""
+        decoder, at, done, found = self._new_decoder(), begin, 0, bytearray()
+        with suppress(Exception):  # the damage is told already
+            while not decoder.eof:
+                is_hungry = decoder.needs_input
+                block = self._source.read(at, min(self._stop, at + _FEED_BYTES)) if is_hungry else b""
+                if is_hungry and not block:
+                    break
+                at += len(block)
+                chunk = decoder.decompress(block, _CHUNK_BYTES if done + _CHUNK_BYTES <= given else 1)
+                if done >= given:
+                    found += chunk
+                done += len(chunk)
+        return bytes(found)
 
     def _begins(self) -> bool:
         """Whether another stream follows; without a kind there is just one."""
@@ -124,7 +145,8 @@ class Unpacking:
             self.surplus_bytes = len(self._left) + self._stop - self._at
             return False
         while True:
-            self._left += self._feed() if len(self._left) < 16 else b""
+            if len(self._left) < _KIND_BYTES:
+                self._left += self._block()
             if self._kind in _PADDED:
                 unpadded = self._left.lstrip(b"\x00")
                 if not unpadded and self._at < self._stop:
@@ -141,6 +163,9 @@ class Unpacking:
         if self._left:
             block, self._left = self._left, b""
             return block
+        return self._block()
+
+    def _block(self) -> bytes:
         block = self._source.read(self._at, min(self._stop, self._at + _FEED_BYTES)) if self._at < self._stop else b""
         self._at += len(block)
         return block

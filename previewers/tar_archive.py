@@ -16,6 +16,7 @@ from previewers.parsing import parsing
 
 TAR = "application/x-tar"
 _BLOCK_BYTES = 512
+_END_BYTES = 2 * _BLOCK_BYTES
 _MAGIC_AT, _CHECKSUM_AT, _CHECKSUM_BYTES = 257, 148, 8
 _MEMBERS_MAX = 2_000_000
 """Each takes about 300 bytes while the listing is open."""
@@ -33,8 +34,13 @@ class TarReader(InsideReader):
     aliases = ("application/tar", "application/x-gtar", "application/x-ustar")
 
     def sniff(self, sample: Sample) -> Confidence:
-        """By the checksum of the first header; a signature alone may be what is left of one."""
+        """By the checksum of the first header; a signature alone may be what is left of one.
+
+        An archive of no members is nothing but zeros: those are one where they were declared as one.
+        """
         header = sample.head[:_BLOCK_BYTES]
+        if sample.declared_type in (TAR, *self.aliases) and sample.size >= _END_BYTES and not any(sample.head):
+            return Confidence(1, TAR)
         if len(header) == _BLOCK_BYTES and _has_checksum(header):
             return Confidence(100, TAR)
         return Confidence(60, TAR) if header[_MAGIC_AT : _MAGIC_AT + 5] == b"ustar" else Confidence.NO
@@ -107,7 +113,8 @@ class TarView(ArchiveView):
         try:
             return archive.next()
         except tarfile.TarError as error:
-            self.notes.append(f"damaged: the members after byte {archive.offset} cannot be read ({error})")
+            if archive.offset <= self._source.size:
+                self.notes.append(f"damaged: the members after byte {archive.offset} cannot be read ({error})")
             return None
 
     def _check_end(self, at: int) -> None:

@@ -15,7 +15,7 @@ from blobs.reading.source import Source
 from previewers.archive import FILE, FOLDER, LINK, ArchiveView, Content, Member
 from previewers.archive_names import LABELS, codec_of, decoded, is_utf8
 from previewers.decompression import Decoder, Unpacking, decoder_of
-from previewers.zip_directory import CENTRAL, END, LOCAL, ZipDirectory, ZipEntry
+from previewers.zip_directory import CENTRAL, END, LOCAL, ZipDirectory, ZipEntry, ends_as_archive
 
 ZIP = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -35,6 +35,9 @@ _TYPE_TEXT = re.compile(rb"application/[a-z0-9.+-]{1,100}")
 _FOREIGN_LEVEL = 90
 """Of a format with a type of its own: below a reader that knows it better."""
 
+_APPENDED_LEVEL = 50
+"""Of an archive behind other bytes: below whatever has a signature of its own at the front."""
+
 _STORED, _DEFLATED, _DEFLATED64, _BZIP2, _LZMA, _ZSTD, _XZ, _AES = 0, 8, 9, 12, 14, 93, 95, 99
 _METHODS = {1: "shrink", 6: "implode", _DEFLATED64: "deflate64", 96: "JPEG", 97: "WavPack", 98: "PPMd", _AES: "AES"}
 _UNPACKED = frozenset({_STORED, _DEFLATED, _BZIP2, _LZMA, _ZSTD, _XZ})
@@ -52,13 +55,16 @@ class ZipReader(InsideReader):
     aliases = ("application/x-zip-compressed", "application/x-zip", "application/zip-compressed")
 
     def sniff(self, sample: Sample) -> Confidence:
-        """By the signature of the first member, or of the end of an archive without any; its type by what it holds."""
+        """By the signature of the first member, or of the end of an archive without any; its type by what it holds.
+
+        An archive may lie behind other bytes, as in a program that unpacks itself: then by the record at its end.
+        """
         head = sample.head
         if head[:4] == END:
             return Confidence(100, ZIP) if len(head) >= 22 else Confidence.NO
         spanned = 4 if head[:4] in (b"PK\x07\x08", b"PK00") else 0  # an archive once cut in pieces, now one
         if head[spanned : spanned + 4] != LOCAL or len(head) < spanned + 30:
-            return Confidence.NO
+            return Confidence(_APPENDED_LEVEL, ZIP) if ends_as_archive(sample) else Confidence.NO
         media_type = _type_of(sample)
         return Confidence(100 if media_type == ZIP else _FOREIGN_LEVEL, media_type)
 
@@ -85,9 +91,7 @@ class ZipView(ArchiveView):
         if self._directory.problem:
             self.notes.append(self._directory.problem)
         self._survey()
-        encrypted = sum(1 for place in range(self.count) if self._directory[place].flags & _ENCRYPTED)
-        if encrypted:
-            self.notes.append(f"encrypted: {encrypted} of {self.count} members can be listed, but not read")
+        self._note_layout()
 
     def member(self, place: int) -> Member:
         """The member as its entry in the directory tells it."""
@@ -139,6 +143,21 @@ class ZipView(ArchiveView):
         except UnreadableError:
             return ""
         return decoded(raw, self._codec)
+
+    def _note_layout(self) -> None:
+        """What is odd about how the members lie: behind other bytes, several over the same bytes, or encrypted."""
+        encrypted, packed, start = 0, 0, self._source.size
+        for place in range(self.count or 0):
+            entry = self._directory[place]
+            encrypted += entry.flags & _ENCRYPTED
+            packed += entry.packed
+            start = min(start, self._directory.header_at(entry))
+        if 0 < start < self._source.size:
+            self.notes.append(f"the archive begins after {start} other bytes")
+        if packed > self._source.size:
+            self.notes.append("the members overlap: together they claim more bytes than the archive has")
+        if encrypted:
+            self.notes.append(f"encrypted: {encrypted} of {self.count} members can be listed, but not read")
 
     def _checked(self, entry: ZipEntry, content: Source) -> Iterator[str]:
         """What the directory says otherwise of the content."""

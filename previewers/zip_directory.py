@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from blobs.domain.errors import UnreadableError
 from blobs.domain.limits import MIB
+from blobs.reading.reader import Sample
 from blobs.reading.source import Source
 
 LOCAL, CENTRAL, END, DESCRIPTOR = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x07\x08"
@@ -75,9 +76,13 @@ class ZipDirectory:
     def __getitem__(self, place: int) -> ZipEntry:
         return self._found[place] if self._found else self._central_entry(self._places[place])
 
+    def header_at(self, entry: ZipEntry) -> int:
+        """Where the header of a member is: told places do not count the bytes that were put before an archive."""
+        return entry.header_at + self._shift
+
     def content_at(self, entry: ZipEntry) -> int:
         """Where the bytes of a member begin; raises `UnreadableError` where its header is not there."""
-        at = entry.header_at + self._shift
+        at = self.header_at(entry)
         raw = self._source.read(at, at + _LOCAL_RECORD.size) if 0 <= at < self._source.size else b""
         if len(raw) < _LOCAL_RECORD.size or raw[:4] != LOCAL:
             raise UnreadableError("The zip archive is damaged: the header of this member is not where it should be.")
@@ -145,6 +150,17 @@ class ZipDirectory:
         return ZipEntry(
             raw_name, made_by, flags, method, time, date, checksum, packed, size, attributes, header_at, unicode_name
         )
+
+
+def ends_as_archive(sample: Sample) -> bool:
+    """The bytes end with the record of an archive whose directory has room before it, whatever they begin with."""
+    at = sample.tail.rfind(END)
+    if at < 0 or at + _END_RECORD.size > len(sample.tail):
+        return False
+    _, disk, first_disk, here, told, size, offset, comment_bytes = _END_RECORD.unpack_from(sample.tail, at)
+    left = len(sample.tail) - at
+    is_at_end = left == _END_RECORD.size + comment_bytes
+    return bool(is_at_end and disk == first_disk == 0 and 0 < here == told and size + offset <= sample.size - left)
 
 
 def _fields(extra: bytes) -> Iterator[tuple[int, bytes]]:

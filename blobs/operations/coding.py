@@ -93,14 +93,21 @@ def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
     A query that names the blob only before the dot of a part needs no copy of the whole.
     """
     said = code.lower().replace('""', '"')
-    parts: list[tuple[str, str | None]] = [
-        (f"{target.name}.{part}", part) for part in target.profile.parts if part.lower().replace('""', '"') in said
-    ]
+    named = [part for part in target.profile.parts if part.lower().replace('""', '"') in said]
+    unlisted = _unlisted_parts(target, code) if target.profile.parts else []
+    parts: list[tuple[str, str | None]] = [(f"{target.name}.{part}", part) for part in (*named, *unlisted)]
     is_only_qualified = re.search(rf"\b{re.escape(target.name.lower())}\b(?!\"?\s*\.)", said) is None
     is_without_items = target.profile.unit is None and bool(target.profile.parts)
     if is_without_items or (parts and is_only_qualified):
         return parts
     return [(target.name, None), *parts]
+
+
+def _unlisted_parts(target: Target, code: str) -> list[str]:
+    """Parts named as `"blob1.part"` that a profile does not list: past the first ones, or inside of another part."""
+    quoted = re.findall(rf'"{re.escape(target.name)}\.((?:[^"]|"")+)"', code, re.IGNORECASE)
+    listed = {part.lower() for part in target.profile.parts}
+    return list(dict.fromkeys(part for each in quoted if (part := each.replace('""', '"')).lower() not in listed))
 
 
 def run_python(

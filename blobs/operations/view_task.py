@@ -96,7 +96,7 @@ class _Blob:
 
     def open(self, reader: str) -> View:
         view = reopen(self.registry, self.source, reader, self.indexes.get(reader))
-        if isinstance(view, BaseView):
+        if isinstance(view, BaseView) and view.text_source is None:
             view.text_index = self.indexes.get("text")
         return view
 
@@ -143,17 +143,17 @@ def _read(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     """`{"data"}`, or `{"fits", "start", "count", "total"}` where the slice must be stored; then it is in the reply."""
     call = _read_call(arguments["call"])
     bytes_max = arguments["bytes_max"]
-    view: View | None = None
+    view, content = None, blob.source
     try:
         if call.unit == "bytes":
-            _whole_blob_only(call, "bytes")
-            return {"data": read_bytes(blob.source, call, bytes_max=bytes_max)}
+            content = _content(blob, call, arguments["reader"])
+            return {"data": read_bytes(content, call, bytes_max=bytes_max)}
         view = _view(blob, call, arguments["reader"])
         if call.unit == "chars":
             return {"data": read_chars(view, call, bytes_max=bytes_max)}
         return {"data": read_items(view, call, bytes_max=bytes_max)}
     except SliceNeeded as needed:
-        media_type = _write_slice(blob.source, view, call, needed.span, reply)
+        media_type = _write_slice(content, view, call, needed.span, reply)
         return {
             "fits": needed.fits,
             "start": needed.span.start,
@@ -214,7 +214,7 @@ def _columnar(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
         raise ToolInputError(
             "The blob has no rows that SQL could query.", hint='Use language "python".', code="no_table"
         )
-    columns = None if arguments.get("part") else columns_as_they_are(table)
+    columns = columns_as_they_are(table) if view.bytes_source is None and not arguments.get("part") else None
     is_copied = columns is None
     if columns is None:
         columns = write_parquet(table, reply)
@@ -260,11 +260,17 @@ def _as_lines(blob: _Blob, view: View, call: ReadCall | SearchCall) -> View:
     return blob.open("text") if view.text_source is None else reopen(blob.registry, view.text_source, "text")
 
 
-def _whole_blob_only(call: ReadCall, unit: str) -> None:
-    if call.part is not None or call.path is not None or call.columns is not None:
+def _content(blob: _Blob, call: ReadCall, reader: str) -> Source:
+    """The bytes that a call means: the blob's own, or those of a part that has any, as the members of archives do."""
+    content: Source | None = blob.source
+    if call.part is not None:
+        content = blob.open(reader).part(call.part).bytes_source
+    if content is None or call.path is not None or call.columns is not None:
         raise ToolInputError(
-            f'unit: "{unit}" counts over the whole blob.', hint='Leave part, path and columns out, or use unit "chars".'
+            'unit: "bytes" counts over a whole blob, or over a member of an archive.',
+            hint='Leave part, path and columns out, or use unit "chars".',
         )
+    return content
 
 
 def _read_call(value: Mapping[str, Any]) -> ReadCall:

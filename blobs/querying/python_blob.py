@@ -38,7 +38,7 @@ _INTEGER_CHARS_MAX = 4_000
 class Blob:
     """One blob. `.bytes() .text() .lines() .json() .rows() .arrow() .df()`; `.path .name .type .size .parts`.
 
-    Nothing is read before it is asked for. `rows`, `arrow` and `df` take `part=` for one of `parts`.
+    Nothing is read before it is asked for. Each method takes `part=` for one of `parts`, a member of an archive say.
     """
 
     def __init__(self, name: str, described: dict[str, Any], files: dict[str, str], readers_dir: str | None) -> None:
@@ -60,35 +60,44 @@ class Blob:
         """The names of its parts: sheets, tables, members, arrays of objects in a document."""
         return [each.name for each in self._view().parts]
 
-    def bytes(self) -> bytes:
-        """The content as it is."""
-        return Path(self.path).read_bytes()
+    def bytes(self, part: str | None = None) -> bytes:
+        """The content as it is; of a part, if it is a file inside. Raises `ValueError` for other parts."""
+        if part is None:
+            return Path(self.path).read_bytes()
+        content = self._part(part).bytes_source
+        if content is None:
+            raise ValueError(f"the part {part!r} has no bytes of its own: use {self.name}.rows(part={part!r})")
+        return content.read(0, content.size)
 
-    def text(self) -> str:
+    def text(self, part: str | None = None) -> str:
         """The content as text: decoded if it is text, else the text in it (of a PDF's pages, say).
 
         Raises `ValueError` where there is none.
         """
-        if self.type.startswith("text/") or self.type in _TEXT_TYPES or self.type.endswith(("+json", "+xml")):
+        is_text = self.type.startswith("text/") or self.type in _TEXT_TYPES or self.type.endswith(("+json", "+xml"))
+        if is_text and part is None:
             return self._decoded()
-        view = self._view()
+        view = self._part(part)
         if view.unit is None:
-            raise ValueError(f"{self.name} is {self.type} and has no text: use {self.name}.bytes()")
+            raise ValueError(f"{self.name} is {self.type} and has no text there: use {self.name}.bytes()")
         return view.text(0, view.text_length())
 
-    def lines(self) -> list[str]:
+    def lines(self, part: str | None = None) -> list[str]:
         """The lines of the text without their ends: LF, CRLF or CR."""
-        lines = self.text().replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = self.text(part).replace("\r\n", "\n").replace("\r", "\n").split("\n")
         return lines if lines[-1] else lines[:-1]
 
-    def json(self) -> Any:
+    def json(self, part: str | None = None) -> Any:
         """The content as Python values. Integers are exact; a number that a float would change is a `Decimal`.
 
         A format of items gives a list of them, so that NDJSON gives its records.
         """
-        if self.type == JSON or self.type.endswith("+json"):
+        if part is None and (self.type == JSON or self.type.endswith("+json")):
             return parse_json(self._decoded())
-        return self._items(self._view())
+        view = self._part(part)
+        if view.unit == "entries" and view.text_encoding is not None:  # a JSON document inside
+            return parse_json(view.text(0, view.text_length()))
+        return self._items(view)
 
     def rows(self, part: str | None = None) -> list[Any]:
         """The items: for tables one dict a row, exactly as written; for documents their entries."""

@@ -30,6 +30,8 @@ class BaseView:
     """Where that text lies, if not in the blob itself: of a compressed blob, or of a member of an archive."""
     text_index: memoryview | None = None
     """The index of the reader of text for the same blob, where there is one: views over text find characters by it."""
+    bytes_source: Source | None = None
+    """The bytes that this is a view of, if they are not the blob's own: those inside of it, or of a member."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []

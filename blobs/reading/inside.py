@@ -163,11 +163,13 @@ class InsideReader:
     def open_inside(self, source: Source, *, name: str = "") -> Opened:
         """Open bytes inside with the reader that fits them; `name` is what the file was called, if it was.
 
-        The notes of the view say what stopped better readers. Its `text_source` is where its text lies.
+        The notes of the view say what stopped better readers. Its `bytes_source` is the source, its `text_source`
+        where its text lies.
         """
         opened = recognise(self.registry or _installed(), source, declared_by_name(name))
         view = opened.view
         view.notes[:0] = opened.notes
+        view.bytes_source = source
         if view.text_encoding is not None and view.text_source is None:
             view.text_source = source
         return opened

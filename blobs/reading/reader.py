@@ -78,6 +78,7 @@ class View(Protocol):
     columns: list[Column] | None
     text_encoding: str | None
     text_source: Source | None
+    bytes_source: Source | None
     parts: list[Part]
     notes: list[str]
 
