@@ -8,6 +8,7 @@ from blobs.cli.options import common, wants_json
 from blobs.cli.rendering import CELL_CHARS_MAX, TERMINAL_CELL_CHARS_MAX, counted, preview_lines, table_lines
 from blobs.cli.screen import Screen, progress
 from blobs.cli.targets import TARGETS_HELP, ConversationTarget, DumpTarget, parse_target
+from blobs.domain import exact_json
 from blobs.domain.reference import Reference
 
 _LIFTED = ("shape", "notes")
@@ -80,7 +81,7 @@ def _blob_lines(target: str, found: Mapping[str, Any], chars_max: int) -> Iterat
     yield f"items    {counted(found['items'], found['unit'])}" if found["unit"] else "items    none"
     yield f"cost     {found['cost']:,} tokens to read it all"
     for name, value in found["facts"].items():
-        yield f"{name:8} {value}"
+        yield f"{name:8} {exact_json.text(value) if isinstance(value, list | dict) else value}"
     if found["columns"]:
         yield f"columns  {', '.join(found['columns'])}"
     yield from preview_lines(found["preview"], chars_max=chars_max)

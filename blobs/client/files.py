@@ -20,13 +20,21 @@ _TYPES_BY_SUFFIX = {
 }
 """Beside what `mimetypes` knows on every machine."""
 
+_TYPES_BY_ENCODING = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+_known = mimetypes.MimeTypes()
+"""Without the tables of this machine: a name declares the same everywhere."""
+
 
 def declared_type(content: Any) -> str:
     """The type that a file name declares; it decides only between kinds that the bytes allow."""
     if not isinstance(content, str | Path):
         return BINARY
     path = Path(content)
-    return _TYPES_BY_SUFFIX.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or BINARY
+    found, encoding = _known.guess_type(path.name)
+    if encoding is not None:
+        return _TYPES_BY_ENCODING.get(encoding, BINARY)
+    return _TYPES_BY_SUFFIX.get(path.suffix.lower()) or found or BINARY
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -22,10 +22,10 @@ from tests.crash.writer import open_store
 REPOSITORY = Path(__file__).parents[2]
 
 
-def start_writer(folder: Path, name: str, count: int) -> subprocess.Popen:
+def start_writer(folder: Path, name: str, count: int, *manner: str) -> subprocess.Popen:
     """A writer process, its acknowledgements on its standard output."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.writer", str(folder), name, str(count)],
+        [sys.executable, "-m", "tests.crash.writer", str(folder), name, str(count), *manner],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         text=True,

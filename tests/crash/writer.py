@@ -1,11 +1,12 @@
 """A process that stores blobs until it is killed, and says which of them were acknowledged.
 
-Run as `python -m tests.crash.writer FOLDER NAME COUNT`: three threads put blobs of 1 byte to 3 MB, some of them the
-same for every process, and name each in the conversation `shared`. A line `DIGEST SIZE NUMBER` is printed once a name
-is committed.
+Run as `python -m tests.crash.writer FOLDER NAME COUNT [careless]`: three threads put blobs of 1 byte to 3 MB, some of
+them the same for every process, and name each in the conversation `shared`. A line `DIGEST SIZE NUMBER` is printed once
+a name is committed. A careless writer leaves out every flush of bytes: what a test of flushes has to notice.
 """
 
 import hashlib
+import os
 import random
 import sys
 import threading
@@ -74,4 +75,6 @@ def main(folder: Path, name: str, count: int) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[4:] == ["careless"]:
+        os.fsync = os.fdatasync = lambda _: None
     main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
