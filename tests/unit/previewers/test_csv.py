@@ -7,7 +7,6 @@ from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.csv_tsv import CsvReader
-from tests.material import beside
 
 TSV = "text/tab-separated-values"
 
@@ -206,25 +205,3 @@ def test_declared_is_believed(content):
 def test_declared_is_not_believed_against_the_bytes(content):
     """JSON, markup and binary stay what they are."""
     assert sniff(content, "text/csv").level == 0
-
-
-CASES = beside() / "bugcases"
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-@pytest.mark.parametrize(
-    ("file", "count", "columns", "place", "row"),
-    [
-        ("01-csv-late-quoted-comma.csv", 25_000, ["sku", "vendor", "qty"], 24_999,
-         ["S25000", "Northwind, Parts & Co", "7"]),
-        ("02-csv-text-na.csv", 6, None, 0, ["NA", "Namibia", "12", "first"]),
-        ("03-csv-bom-header.csv", 3, ["id", "city", "temp"], 1, ["2", "Łódź", "-1"]),
-    ],
-)  # fmt: skip
-def test_reported_cases(file, count, columns, place, row):
-    """Cases from public reports: rows and names as they should be."""
-    view = open_csv((CASES / file).read_bytes())
-    assert view.count == count
-    assert columns is None or names(view) == columns
-    assert rows(view)[place] == row
-    assert sniff((CASES / file).read_text(encoding="utf-8")[:60_000]).level == 50

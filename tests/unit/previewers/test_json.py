@@ -11,7 +11,6 @@ from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.json_document import JsonReader
-from tests.material import beside
 
 
 def open_json(content: bytes | str):
@@ -317,38 +316,6 @@ def test_cut_samples(cut):
     lines = '{"a": 1}\n' * 5000
     assert JsonReader().sniff(Sample(lines[: cut + 12].encode(), b"", 10**6)).level == 0
     assert JsonReader().sniff(Sample(b"[INFO] started\n" * 99, b"", 10**6)).level == 0
-
-
-CASES = beside() / "bugcases"
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-def test_reported_big_numbers():
-    """Ids beyond 64 bits keep their digits."""
-    view = open_json((CASES / "04-json-bigint.json").read_bytes())
-    assert view.count == 2
-    assert written(view.at("/orders/0/id")) == ["9007199254740993"]
-    assert written(view.at("/orders/3/id")) == ["123456789012345678901234567890"]
-    assert "0.12345678901234567890123" in "".join(written(view))
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-def test_reported_nan():
-    """What Python's writer calls JSON is read, and a note says that it is not."""
-    view = open_json((CASES / "05-json-nan.json").read_bytes())
-    assert view.count == 4
-    assert written(view)[3] == '{"run":4,"loss":0.25}'
-    assert any("not strict JSON" in each for each in view.notes)
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-def test_reported_long_line():
-    """The end of a single long line is reached by path and by characters."""
-    view = open_json((CASES / "09-json-one-long-line.json").read_bytes())
-    assert view.count == 4
-    assert written(view.at("/tail/verdict")) == ['"PASS"']
-    assert view.text(258_606, 300_000).startswith('"tail":{"verdict"')
-    assert [(part.name, part.count) for part in view.parts] == [("results", 300)]
 
 
 @pytest.mark.parametrize("number", ["9007199254740993", "18446744073709551616", "1" * 5000, "0.1000", "1E400", "-0.0"])

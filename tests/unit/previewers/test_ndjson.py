@@ -11,7 +11,6 @@ from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.ndjson import NdjsonReader
-from tests.material import beside
 
 TYPE = "application/x-ndjson"
 
@@ -154,17 +153,3 @@ def test_cut_samples():
     tail = (long_line + '\n{"a": "last"}\n').encode()
     assert NdjsonReader().sniff(Sample(long_line.encode()[:65_536], tail[-4096:], len(tail))).level > 0
     assert NdjsonReader().sniff(Sample(long_line.encode()[:65_536], b'xxx"\n}\n', len(tail))).level == 0
-
-
-CASES = beside() / "bugcases"
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-def test_reported_cases():
-    """Cases from public reports: bad lines and breaks of Unicode."""
-    bad = open_lines((CASES / "06-ndjson-bad-lines.ndjson").read_bytes())
-    assert bad.count == 4
-    assert written(bad)[3] == '{"n":6,"ok":true}'
-    assert bad.notes == ["2 of 7 lines are not valid JSON: 4, 6"]
-    breaks = open_lines((CASES / "07-jsonl-unicode-breaks.jsonl").read_bytes())
-    assert [len(row["msg"]) for row in breaks.items(ItemRange(0, 4))] == [21, 17, 13, 5]

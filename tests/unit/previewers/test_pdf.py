@@ -1,6 +1,5 @@
 """PDF: pages as text, encryption told, scans told."""
 
-import hashlib
 import io
 
 import pytest
@@ -13,7 +12,7 @@ from blobs.domain.ranges import ItemRange
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.pdf import PdfReader, PdfView
-from tests.material import beside, fixture
+from tests.material import fixture
 
 
 def opened(content: bytes) -> PdfView:
@@ -77,19 +76,6 @@ def test_no_pages_is_unreadable():
     """A document without pages is no document."""
     with pytest.raises(UnreadableError):
         opened(b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\nstartxref\n9\n%%EOF\n")
-
-
-def test_reported_case_empty_user_password():
-    """The publicly reported document with an empty user password (AES-256) has three pages and an invoice."""
-    path = beside() / "bugcases" / "15-pdf-empty-user-password.pdf"
-    if not path.exists():
-        pytest.skip("the bug cases are not beside the repository")
-    content = path.read_bytes()
-    assert hashlib.sha256(content).hexdigest().startswith("3cd0dd94cd8fce30")
-    view = opened(content)
-    assert view.count == 3
-    assert "Invoice 88-A total 1,204.50" in pages(view)[1]
-    assert "encrypted, opened with the empty password" in view.notes
 
 
 def test_table_of_objects_is_made_anew():

@@ -10,7 +10,6 @@ from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.terminal import without_escapes
 from previewers.text import TextReader
-from tests.material import beside
 
 POLISH = "Zażółć gęślą jaźń, bo źdźbło żyta rośnie w ćmie. Gdzieś pędzą łódź i wóz, a śnieg pada.\n"
 RUSSIAN = "Съешь же ещё этих мягких французских булок, да выпей чаю. Всё хорошо, что хорошо кончается.\n"
@@ -195,30 +194,6 @@ def test_late_misfit():
     """One byte at the end that is not UTF-8 makes a legacy text, not a binary one."""
     encoding = detect(BytesSource(b"plain\n" * 30_000 + b"caf\xe9\n"))
     assert encoding.codec == "cp1252"
-
-
-CASES = beside() / "bugcases"
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the bug cases are not beside the repository")
-@pytest.mark.parametrize(
-    ("file", "count", "place", "line"),
-    [
-        ("11-log-ansi.log", 6, 4, "10:00:05 ERROR payment failed code=E17"),
-        ("11-log-ansi.log", 6, 1, "10:00:02 ERROR payment failed code=E17"),
-        ("14-yaml-norway.yaml", None, 0, None),
-        ("10-text-emoji-boundaries.txt", 30, 0, None),
-        ("12-text-special-tokens.txt", 3, 0, None),
-        ("13-text-cjk.txt", 60, 0, None),
-    ],
-)
-def test_reported_cases(file, count, place, line):
-    """Cases from public reports: counts and lines as they should be."""
-    content = (CASES / file).read_bytes()
-    view = open_text(content)
-    assert count is None or view.count == count
-    assert line is None or lines(view)[place] == line
-    assert view.text(0, 10**6).encode() == content
 
 
 def test_escapes_inside_words():
