@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STREAMS_MAX = 32
-_TAGS_MAX = 24
+OPUS_RATE = 48_000
+"""What Opus always decodes to, whatever it was made from (RFC 7845)."""
+
+_TAGS_MAX = 16
+_NAME_CHARS_MAX = 40
 _TAG_CHARS_MAX = 200
 _DURATION_S_MAX = 10_000 * 3600
 """A header that claims more is wrong: no recording lasts a year."""
@@ -19,14 +23,17 @@ class Media:
     duration_s: float | None = None
     streams: list[dict[str, Any]] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
+    pictures: int = 0
     notes: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
-        """Format, `duration_s` in seconds to a thousandth, the streams, and the tags if any."""
+        """Format, `duration_s` in seconds to a thousandth, streams, the number of cover pictures, and tags."""
         told: dict[str, Any] = {"format": self.format}
         if self.duration_s is not None and 0 <= self.duration_s < _DURATION_S_MAX:
             told["duration_s"] = round(self.duration_s, 3)
         told["streams"] = self.streams[:STREAMS_MAX]
+        if self.pictures:
+            told["pictures"] = self.pictures
         if self.tags:
             told["tags"] = self.tags
         return told
@@ -36,7 +43,7 @@ class Media:
         for name, value in pairs:
             text = " ".join(value.replace("\x00", " ").split())
             if text and len(self.tags) < _TAGS_MAX:
-                self.tags.setdefault(name.lower(), text[:_TAG_CHARS_MAX])
+                self.tags.setdefault(name.lower()[:_NAME_CHARS_MAX], text[:_TAG_CHARS_MAX])
 
 
 def audio(codec: str, channels: int, sample_rate: int) -> dict[str, Any]:

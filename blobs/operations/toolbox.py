@@ -61,7 +61,12 @@ class Toolbox:
         return run(self.workshop, self.copies, tenant, call, targets)
 
     def _read(self, tenant: str, call: ReadCall, target: Target) -> ToolAnswer:
-        arguments = {"op": "read", "call": _arguments(call), "bytes_max": self.limits.inline_bytes_max}
+        arguments = {
+            "op": "read",
+            "call": _arguments(call),
+            "type": target.profile.type,
+            "bytes_max": self.limits.inline_bytes_max,
+        }
         digest, reader = target.reference.digest, target.profile.reader
         beside = self._beside(tenant, call, target)
         wall_ms = self.limits.call_ms_max
@@ -72,7 +77,7 @@ class Toolbox:
 
     def _slice(self, tenant: str, call: ReadCall, target: Target, done: Done) -> ToolAnswer:
         """The answer to a call whose `count` does not fit: a blob of those items, or the source where they are all."""
-        unit = call.unit if call.unit != "items" else target.profile.unit or "items"
+        unit = done.value["unit"]
         count, fits, total = done.value["count"], done.value["fits"], done.value["total"]
         advice = f"Ask for count {fits} at most to read them here" if fits else "Leave count out to read it in pieces"
         if count == total and call.part is None and call.path is None and call.columns is None:
@@ -86,6 +91,7 @@ class Toolbox:
         arguments = {
             "op": "search",
             "call": _arguments(call),
+            "type": target.profile.type,
             "bytes_max": self.limits.inline_bytes_max,
             "wall_ms": self.limits.call_ms_max * 8 // 10,
         }

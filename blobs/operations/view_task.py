@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError, ToolInputError, UnreadableError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import chosen_columns
@@ -20,12 +21,15 @@ from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_item
 from blobs.operations.search import search
 from blobs.operations.tools import ReadCall, SearchCall
 from blobs.reading.base_view import BaseView
+from blobs.reading.cutting import cut_with_count
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source
 from blobs.reading.tokens import count_tokens
 
 _INDEX = "index."
+_KNOWN_CHARS_MAX = 400
+"""Of what is known of a blob without items, in the refusal to read any."""
 
 
 class Reply(Protocol):
@@ -148,7 +152,7 @@ def _read(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
         if call.unit == "bytes":
             content = _content(blob, call, arguments["reader"])
             return {"data": read_bytes(content, call, bytes_max=bytes_max)}
-        view = _view(blob, call, arguments["reader"])
+        view = _view(blob, call, arguments["reader"], arguments["type"])
         if call.unit == "chars":
             return {"data": read_chars(view, call, bytes_max=bytes_max)}
         return {"data": read_items(view, call, bytes_max=bytes_max)}
@@ -159,6 +163,7 @@ def _read(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
             "start": needed.span.start,
             "count": len(needed.span),
             "total": needed.total,
+            "unit": call.unit if view is None or call.unit == "chars" else view.unit,
             "type": media_type,
         }
 
@@ -194,7 +199,7 @@ def _search(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     del reply
     deadline = time.monotonic() + arguments["wall_ms"] / 1000  # opening the view takes of it too
     call = _search_call(arguments["call"])
-    view = _view(blob, call, arguments["reader"])
+    view = _view(blob, call, arguments["reader"], arguments["type"])
     data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=blob.source.size)
     return {"data": data}
 
@@ -227,7 +232,7 @@ def _export(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     return {}
 
 
-def _view(blob: _Blob, call: ReadCall | SearchCall, reader: str) -> View:
+def _view(blob: _Blob, call: ReadCall | SearchCall, reader: str, media_type: str) -> View:
     """The view that a call means: another reader for lines, a part, a path, or a refusal that says the next step."""
     unit = getattr(call, "unit", "items")
     view = blob.open(reader)
@@ -238,9 +243,10 @@ def _view(blob: _Blob, call: ReadCall | SearchCall, reader: str) -> View:
     if unit == "lines" and view.unit != "lines":
         view = _as_lines(blob, view, call)
     if view.unit is None and unit != "bytes":
-        facts = ", ".join(f"{name} {value}" for name, value in view.facts().items() if isinstance(value, int | str))
+        known = "; ".join(f"{name} {exact_json.text(value)}" for name, value in view.facts().items())
+        what = f"{call.blob} is {media_type} and has" if call.part is None else f"part: {call.part!r} has"
         raise ToolInputError(
-            f"{call.blob} has no items to read ({facts[:200] or 'it is binary'}).",
+            f"{what} no items to read{': ' if known else ''}{cut_with_count(known, _KNOWN_CHARS_MAX)}.",
             hint=(
                 "Use a tool of yours that reads this format if there is one, "
                 f'blob_code with language "python" ({call.blob}.bytes()), or blob_read with unit "bytes".'

@@ -71,7 +71,7 @@ def index_of(content: bytes, reader: str) -> memoryview:
 
 
 def read(**call: Any) -> dict[str, Any]:
-    return {"op": "read", "call": {"blob": "blob1", **call}, "bytes_max": 32_768}
+    return {"op": "read", "call": {"blob": "blob1", **call}, "type": "text/plain", "bytes_max": 32_768}
 
 
 @pytest.mark.parametrize("reader", MAKERS)
@@ -102,7 +102,13 @@ def test_the_index_changes_no_answer(reader: str) -> None:
     calls = [
         read(start=0), read(start=1, count=1), read(start=-1), read(unit="lines", start=-3),
         read(unit="chars", start=1_000_000), read(unit="chars", start=-10),
-        {"op": "search", "call": {"blob": "blob1", "pattern": "000001234"}, "bytes_max": 32_768, "wall_ms": 60_000},
+        {
+            "op": "search",
+            "call": {"blob": "blob1", "pattern": "000001234"},
+            "type": "text/plain",
+            "bytes_max": 32_768,
+            "wall_ms": 60_000,
+        },
     ]  # fmt: skip
     for call in calls:
         plain, indexed = io.BytesIO(), io.BytesIO()
