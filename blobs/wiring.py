@@ -13,7 +13,9 @@ from blobs.running.runner import Runner
 from blobs.settings import Settings
 from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog
+from blobs.storage.collecting import Collector
 from blobs.storage.content import ContentStore
+from blobs.storage.verifying import Verifier
 
 TASKS = {
     "view": "blobs.operations.view_task:run",
@@ -40,6 +42,7 @@ class Service:
 
     settings: Settings
     store: BlobStore
+    content: ContentStore
     catalog: Catalog
     runner: Runner
     workshop: Workshop
@@ -54,6 +57,14 @@ class Service:
     def desk(self, tenant: str) -> Desk:
         """One tenant's access."""
         return Desk(self.store, self.catalog, self.toolbox, self.limits, tenant)
+
+    def collector(self) -> Collector:
+        """What removes unused blobs, of all tenants."""
+        return Collector(self.content, self.catalog, grace_ms=self.limits.grace_ms)
+
+    def verifier(self) -> Verifier:
+        """What hashes stored blobs anew, of all tenants."""
+        return Verifier(self.content, self.catalog)
 
     def close(self) -> None:
         """End the cells, then close the stores."""
@@ -77,7 +88,7 @@ def build(settings: Settings) -> Service:
     runner = _runner(limits, readers_dir)
     workshop = Workshop(store, catalog, runner, limits, readers_dir=readers_dir, scratch=str(scratch))
     toolbox = Toolbox(workshop)
-    return Service(settings, store, catalog, runner, workshop, toolbox, temporary)
+    return Service(settings, store, content, catalog, runner, workshop, toolbox, temporary)
 
 
 def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:

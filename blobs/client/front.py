@@ -16,7 +16,8 @@ from blobs.domain.reference import Reference
 from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
 from blobs.settings import Settings, load_settings
-from blobs.storage.blob_store import StoredBlob
+from blobs.storage.blob_store import StoredBlob, now_ms
+from blobs.storage.keeping import Pin
 from blobs.wiring import Service, build
 
 
@@ -110,6 +111,18 @@ class Blobs:
         start = Digest.parse(after) if after is not None else None
         records = self.service.catalog.list_blobs(self.tenant_name, after=start, limit=limit)
         return [{"digest": str(each.digest), "size": each.size, "created_ms": each.created_ms} for each in records]
+
+    def pin(self, reference: Mapping[str, Any] | str, name: str, *, lease_ms: int | None = None) -> None:
+        """Keep a blob from being collected under a name of yours, for good or for so long; again replaces it.
+
+        `NotFoundError` as of `content`.
+        """
+        until_ms = None if lease_ms is None else now_ms() + lease_ms
+        self.service.catalog.pin_blob(self.tenant_name, _digest(reference), Pin(name, until_ms))
+
+    def unpin(self, reference: Mapping[str, Any] | str, name: str) -> bool:
+        """Let go of a blob that `pin` kept under this name; was it kept?"""
+        return self.service.catalog.unpin_blob(self.tenant_name, _digest(reference), name)
 
     # Conversations
 

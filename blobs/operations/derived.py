@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 from blobs.domain import exact_json
 from blobs.domain.digest import Digest
-from blobs.domain.errors import BlobsError, NotFoundError, ToolInputError
+from blobs.domain.errors import BlobsError, CorruptError, NotFoundError, ToolInputError
 from blobs.operations.workshop import TaskFailure, Workshop
+from blobs.storage.keeping import Derivation
 
 BACKGROUND_MS = 600_000
 """How long the making for a large blob may take when nobody waits for it."""
@@ -42,7 +43,7 @@ class DerivedBlobs:
         self._in_making: set[tuple[str, Digest, str]] = set()
 
     def find(self, tenant: str, source: Digest, recipe: Recipe) -> Made | None:
-        """What was made of a blob before; None where it is yet to be made, or was lost."""
+        """What was made of a blob before; None where it is yet to be made, or was lost or damaged."""
         text = self._workshop.catalog.find_finding(tenant, source, recipe.kind)
         if text is None:
             return None
@@ -51,17 +52,18 @@ class DerivedBlobs:
             return Made(None, told["facts"])
         digest = Digest.parse(told["digest"])
         try:
-            self._workshop.store.open(tenant, digest)
-        except NotFoundError:
+            self._workshop.store.open(tenant, digest).path()
+        except (NotFoundError, CorruptError):
             return None
         return Made(digest, told["facts"])
 
     def keep(
         self, tenant: str, source: Digest, recipe: Recipe, content: BinaryIO | Iterable[bytes], facts: Any
     ) -> Made:
-        """Store what was made of a blob."""
-        digest = self._workshop.store.put(tenant, content, media_type=recipe.media_type).reference.digest
-        return self.note(tenant, source, recipe, Made(digest, facts))
+        """Store what was made of a blob, for as long as that blob is kept."""
+        derivation = Derivation(source, recipe.kind)
+        stored = self._workshop.store.put(tenant, content, media_type=recipe.media_type, derivation=derivation)
+        return self.note(tenant, source, recipe, Made(stored.reference.digest, facts))
 
     def note(self, tenant: str, source: Digest, recipe: Recipe, made: Made) -> Made:
         """Note which stored blob serves as what the recipe makes, or that none does."""

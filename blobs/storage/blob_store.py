@@ -1,27 +1,34 @@
 """The one writer of bytes and records.
 
 The order below is what durability and honesty rest on: bytes are durable before a record names them, records are
-removed before bytes, and whether a blob exists is asked of the catalog each time.
+removed before bytes, and whether a blob exists is asked of the catalog each time. A put that finds its bytes there
+already uses them in the transaction that finds them, so that no collector takes them for old in between.
 """
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError
+from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError, StoreError
 from blobs.domain.limits import Limits
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
-from blobs.storage.catalog import BlobRecord, Catalog
-from blobs.storage.content import PACKED_BYTES_MAX, ContentStore
+from blobs.storage.catalog import Catalog
+from blobs.storage.checking import CheckedFiles
+from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
+from blobs.storage.keeping import BlobRecord, Derivation
 
 CHUNK_BYTES = 1024 * 1024
 """Large enough that a call per chunk costs nothing beside hashing it, small enough for many streams at once."""
+
+USES_NOTED = 24
+"""A blob that is opened counts as used; it is noted so many times within the grace time, not at every call."""
 
 Content = bytes | bytearray | memoryview | Iterable[bytes] | BinaryIO
 
@@ -34,15 +41,29 @@ class Stored:
     was_new: bool
 
 
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
 class BlobStore:
     """Blobs of all tenants. Safe to use from many threads, and from many processes where its two stores are."""
 
-    def __init__(self, content: ContentStore, catalog: Catalog, *, limits: Limits, copies_folder: Path) -> None:
+    def __init__(
+        self,
+        content: ContentStore,
+        catalog: Catalog,
+        *,
+        limits: Limits,
+        copies_folder: Path,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
         """Put bytes into `content` and records into `catalog`; `copies_folder` takes files for blobs that have none."""
         self._content = content
         self._catalog = catalog
         self._limits = limits
-        self._copies = LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max)
+        self._files = _Files(LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max), CheckedFiles())
+        self._clock = clock
 
     def put(
         self,
@@ -52,47 +73,52 @@ class BlobStore:
         media_type: str,
         expected: Digest | None = None,
         size_max: int | None = None,
+        derivation: Derivation | None = None,
     ) -> Stored:
         """Store content and answer its reference; durable on return. Memory is constant however large it is.
 
-        A tenant's equal contents are stored once. Raises `DigestMismatchError` where the content does not have the
-        `expected` digest, `LimitError` over `size_max` or `blob_bytes_max`, `StoreError` where the store fails, and
-        whatever reading the content raises; nothing is stored then.
+        A tenant's equal contents are stored once. A blob with a `derivation` is kept as long as its source, and no
+        longer unless it is used in its own right. Raises `DigestMismatchError` where the content does not have the
+        `expected` digest, `NotFoundError` where the source of a derivation is gone, `LimitError` over `size_max` or
+        `blob_bytes_max`, `StoreError` where the store fails, and whatever reading the content raises; nothing is stored
+        then.
         """
         most = min(self._limits.blob_bytes_max, self._limits.blob_bytes_max if size_max is None else size_max)
         chunks = _bounded(_chunks(content), most)
+        put = _Put(tenant, media_type, expected, derivation)
         head = bytearray()
         for chunk in chunks:
             head += chunk
             if len(head) > PACKED_BYTES_MAX:
-                digest, size, was_new = self._put_large(tenant, bytes(head), chunks, expected)
-                break
-        else:
-            digest, size, was_new = self._put_small(tenant, bytes(head), expected)
-        return Stored(Reference(digest, size, media_type), was_new)
+                return self._put_large(put, bytes(head), chunks)
+        return self._put_small(put, bytes(head))
 
     def open(self, tenant: str, digest: Digest) -> "StoredBlob":
         """A blob of the tenant's, to read. `NotFoundError` where the tenant has none of this digest."""
         record = self._catalog.find_blob(tenant, digest)
         if record is None:
-            raise refusals.no_blob(digest)
-        return StoredBlob(tenant, record, self._content, self._catalog, self._copies)
+            raise refusals.no_blob(digest, self._catalog.find_tombstone(tenant, digest))
+        now = self._clock()
+        if record.used_ms and record.used_ms < now - self._limits.grace_ms // USES_NOTED:
+            with suppress(StoreError):  # a store that cannot be written can be read
+                self._catalog.use_blob(tenant, digest, used_ms=now)
+        return StoredBlob(tenant, record, self._content, self._catalog, self._files)
 
     def close(self) -> None:
         """Close the content store and the catalog."""
         self._content.close()
         self._catalog.close()
 
-    def _put_small(self, tenant: str, content: bytes, expected: Digest | None) -> tuple[Digest, int, bool]:
+    def _put_small(self, put: "_Put", content: bytes) -> Stored:
         digest = Digest.of(content)
-        _check(digest, expected)
-        if self._catalog.find_blob(tenant, digest) is not None:
-            return digest, len(content), False
-        return digest, len(content), self._record(tenant, digest, len(content), self._content.put(digest, content))
+        put.check(digest)
+        if self._use(put, digest):
+            return put.stored(digest, len(content), was_new=False)
+        written_ms = self._clock()
+        key = self._content.put(digest, content)
+        return self._record(put, BlobRecord(digest, len(content), key, written_ms))
 
-    def _put_large(
-        self, tenant: str, head: bytes, rest: Iterator[memoryview], expected: Digest | None
-    ) -> tuple[Digest, int, bool]:
+    def _put_large(self, put: "_Put", head: bytes, rest: Iterator[memoryview]) -> Stored:
         hasher = hashlib.sha256(head)
         size = len(head)
         with self._content.writer() as writer:
@@ -103,88 +129,178 @@ class BlobStore:
                 writer.write(chunk)
                 size += len(chunk)
             digest = Digest.from_bytes(hasher.digest())
-            _check(digest, expected)
-            if self._catalog.find_blob(tenant, digest) is not None:
-                return digest, size, False
+            put.check(digest)
+            if self._use(put, digest):
+                return put.stored(digest, size, was_new=False)
+            written_ms = self._clock()
             key = writer.commit(digest)
-        return digest, size, self._record(tenant, digest, size, key)
+        return self._record(put, BlobRecord(digest, size, key, written_ms))
 
-    def _record(self, tenant: str, digest: Digest, size: int, key: str) -> bool:
-        """Name durable bytes; was the blob new?
+    def _use(self, put: "_Put", digest: Digest) -> bool:
+        """Whether the tenant has these bytes, sound; from then on they are as young as if they were put."""
+        used_ms = 0 if put.derivation else self._clock()
+        return self._catalog.use_blob(put.tenant, digest, used_ms=used_ms, derivation=put.derivation) is not None
+
+    def _record(self, put: "_Put", written: BlobRecord) -> Stored:
+        """Name durable bytes, which were written after `created_ms`.
 
         Where the catalog fails, the bytes stay: it may have kept the record before it failed to say so. Bytes that no
         record names are collected.
         """
-        record = BlobRecord(digest, size, key, time.time_ns() // 1_000_000)
-        winner = self._catalog.add_blob(tenant, record)
-        if winner.key == key:
-            return True
-        self._content.delete(key)
-        return False
+        record = replace(written, used_ms=0 if put.derivation else written.created_ms)
+        winner = self._catalog.add_blob(put.tenant, record, derivation=put.derivation)
+        if winner.key != record.key:
+            self._content.delete(record.key)
+        elif self._clock() - record.created_ms > LEFT_BEHIND_MS:
+            self._check_left(put.tenant, record)
+        return put.stored(record.digest, record.size, was_new=winner.key == record.key)
+
+    def _check_left(self, tenant: str, record: BlobRecord) -> None:
+        """After a halt between bytes and record so long that a collector may have removed the bytes: look."""
+        try:
+            self._content.size(record.key)
+        except NotFoundError:
+            self._catalog.mark_blob(tenant, record.digest, record.key, is_corrupt=True)
+            raise refusals.given_up(record.digest) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """What a put is asked for besides the bytes."""
+
+    tenant: str
+    media_type: str
+    expected: Digest | None
+    derivation: Derivation | None
+
+    def check(self, digest: Digest) -> None:
+        """Raise `DigestMismatchError` where the bytes are not the expected ones."""
+        if self.expected is not None and digest != self.expected:
+            raise DigestMismatchError(
+                f"The bytes have the digest {digest}, not {self.expected}.",
+                hint="Send them again; they were changed on the way.",
+            )
+
+    def stored(self, digest: Digest, size: int, *, was_new: bool) -> Stored:
+        """What the put answers."""
+        return Stored(Reference(digest, size, self.media_type), was_new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files for those who cannot read a store: verified copies, and the store's own, checked."""
+
+    copies: LocalCopies
+    checked: CheckedFiles
 
 
 class StoredBlob:
-    """One blob, opened for reading by its tenant; costs nothing until it is read."""
+    """One blob, opened for reading by its tenant; costs nothing until it is read.
 
-    def __init__(
-        self, tenant: str, record: BlobRecord, content: ContentStore, catalog: Catalog, copies: LocalCopies
-    ) -> None:
+    Whoever reads it reads the bytes that were put, or gets a `CorruptError` before the last of them. Only parts are not
+    checked of what is larger than `CHECKED_BYTES_MAX`, or too large to be packed and in no file of its own.
+    """
+
+    def __init__(self, tenant: str, record: BlobRecord, content: ContentStore, catalog: Catalog, files: _Files) -> None:
         """Made by `BlobStore.open`."""
         self.digest = record.digest
         self.size = record.size
         self._tenant = tenant
-        self._key = record.key
+        self._record = record
         self._content = content
         self._catalog = catalog
-        self._copies = copies
+        self._files = files
 
     def read(self, start: int, stop: int) -> bytes:
         """Bytes `start` up to `stop` (`0 <= start <= stop`); fewer past the end.
 
-        `NotFoundError` where the blob was removed meanwhile, `CorruptError` where its bytes are missing or too few.
+        `NotFoundError` where the blob was removed meanwhile, `CorruptError` where its bytes are missing, too few, or
+        not its bytes.
         """
         stop = min(stop, self.size)
         if start >= stop:
             return b""
-        try:
-            content = self._content.read(self._key, start, stop)
-        except NotFoundError:
-            self._look_again()
-            content = self._content.read(self._key, start, stop)
-        if len(content) != stop - start:
-            raise self._corrupt()
-        return content
+        if stop - start == self.size or self.size <= PACKED_BYTES_MAX:
+            content = self._read(0, self.size)
+            if Digest.of(content) != self.digest:
+                raise self._corrupt()
+            return content[start:stop]
+        self._check_file()
+        return self._read(start, stop)
 
     def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Bytes `start` up to `stop`, or to the end, in chunks of at most 1 MiB; errors as of `read`."""
         stop = self.size if stop is None else min(stop, self.size)
+        if self.size <= CHUNK_BYTES or (start, stop) != (0, self.size):
+            for each in range(start, stop, CHUNK_BYTES):
+                yield self.read(each, min(each + CHUNK_BYTES, stop))
+            return
+        hasher = hashlib.sha256()
         for each in range(start, stop, CHUNK_BYTES):
-            yield self.read(each, min(each + CHUNK_BYTES, stop))
+            chunk = self._read(each, min(each + CHUNK_BYTES, stop))
+            hasher.update(chunk)
+            if each + CHUNK_BYTES >= stop and hasher.digest() != self.digest.to_bytes():
+                raise self._corrupt()
+            yield chunk
 
     def path(self) -> Path:
         """An ordinary file with exactly these bytes: the store's own, or a verified copy. Not to be changed or kept.
 
-        It is never rewritten, so other processes may open or bind-mount it. Errors as of `read`, and `CorruptError`
-        where what was copied does not have the digest.
+        It is never rewritten, so other processes may open or bind-mount it. Errors as of `read`.
         """
-        own = self._content.path(self._key)
+        self._require_sound()
+        own = self._check_file()
+        if own is not None:
+            return own
+        return self._files.copies.path(self._record.key, self.digest, self.size, self.chunks())
+
+    def _check_file(self) -> Path | None:
+        """The store's own file of this blob, if it has one; `CorruptError` where that has other bytes."""
+        own = self._content.path(self._record.key)
         if own is None:
-            return self._copies.path(self._key, self.digest, self.size, self.chunks())
-        if self._content.size(self._key) != self.size:
+            return None
+        try:
+            is_sound = own.stat().st_size == self.size and self._files.checked.is_sound(own, self.digest)
+        except FileNotFoundError:
+            return None  # removed this moment: whoever reads it learns that
+        except OSError as fault:
+            raise StoreError(f"A blob cannot be read: {fault.strerror}.", hint="Check the disk.") from fault
+        if not is_sound:
             raise self._corrupt()
         return own
 
-    def _look_again(self) -> None:
-        """Find the bytes that a removal and a new put have moved; an error where there are none."""
+    def _read(self, start: int, stop: int) -> bytes:
+        self._require_sound()
+        try:
+            content = self._content.read(self._record.key, start, stop)
+        except NotFoundError:
+            if not self._has_moved():
+                raise self._corrupt() from None
+            content = self._content.read(self._record.key, start, stop)
+        if len(content) != stop - start:
+            raise self._corrupt()
+        return content
+
+    def _require_sound(self) -> None:
+        if self._record.is_corrupt and not self._has_moved():
+            raise self._corrupt()
+
+    def _has_moved(self) -> bool:
+        """Look the blob up again, after a removal and a new put; `NotFoundError` where it was removed only."""
         record = self._catalog.find_blob(self._tenant, self.digest)
         if record is None:
-            raise refusals.no_blob(self.digest)
-        if record.key == self._key:
-            raise self._corrupt()
-        self._key = record.key
+            raise refusals.no_blob(self.digest, self._catalog.find_tombstone(self._tenant, self.digest))
+        key, self._record = self._record.key, record
+        return record.key != key and not record.is_corrupt
 
     def _corrupt(self) -> CorruptError:
-        return CorruptError(f"Bytes of {self.digest} are missing in the store.", hint="Restore them from a backup.")
+        """Note that the blob is to be put anew, and say so."""
+        with suppress(StoreError):  # what is wrong with the bytes is the news
+            self._catalog.mark_blob(self._tenant, self.digest, self._record.key, is_corrupt=True)
+        return CorruptError(
+            f"The stored bytes of {self.digest} are damaged or missing.",
+            hint="Put the same bytes again, or restore them from a backup.",
+        )
 
 
 def _chunks(content: Content) -> Iterator[memoryview]:
@@ -208,11 +324,3 @@ def _bounded(chunks: Iterator[memoryview], most: int) -> Iterator[memoryview]:
         if size > most:
             raise LimitError(f"The blob is larger than {most} bytes.", hint="Split it, or raise blob_bytes_max.")
         yield chunk
-
-
-def _check(digest: Digest, expected: Digest | None) -> None:
-    if expected is not None and digest != expected:
-        raise DigestMismatchError(
-            f"The bytes have the digest {digest}, not {expected}.",
-            hint="Send them again; they were changed on the way.",
-        )

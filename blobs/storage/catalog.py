@@ -6,16 +6,7 @@ from typing import Protocol
 
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
-
-
-@dataclass(frozen=True, slots=True)
-class BlobRecord:
-    """A blob of one tenant: `key` says where its bytes lie, `created_ms` (Unix time) when it was recorded."""
-
-    digest: Digest
-    size: int
-    key: str
-    created_ms: int
+from blobs.storage.keeping import BlobRecords, Quotas, Retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +79,14 @@ def named_blobs(names: Iterable[NameRecord], turns: Iterable[TurnRecord]) -> lis
     return [each.digest for each in names] + [each.record.digest for each in turns if each.record is not None]
 
 
-class Catalog(Protocol):
+class Catalog(BlobRecords, Retention, Quotas, Protocol):
     """Records of tenants, none of whom can see another's.
 
     Every verb is atomic and, where it writes, durable on return; each may be called from many threads, and several
     processes may share one catalog. Text is Unicode without lone surrogates, numbers are below 2**63; `CallerError`
-    otherwise. A record can name only a blob that is recorded, and a blob that is named cannot be forgotten, so what a
+    otherwise. A record can name only a blob that is recorded, and a blob that is named is not removed, so what a
     conversation holds is never lost. Every verb raises `StoreError` where the store fails; nothing was changed then.
     """
-
-    def find_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        """The tenant's blob with this digest."""
-        ...
-
-    def add_blob(self, tenant: str, record: BlobRecord) -> BlobRecord:
-        """Record a blob whose bytes are durable; a record of this digest that was there wins. Answers the winner."""
-        ...
-
-    def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
-        """Blobs of the tenant in the order of their digests, `limit` at a time."""
-        ...
-
-    def forget_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        """Remove the record of a blob and its findings; answers it, so that its bytes can be deleted afterwards.
-
-        Raises `ConflictError` while a conversation names the blob.
-        """
-        ...
 
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         """What was found out about a blob under this kind."""

@@ -10,6 +10,9 @@ from blobs.domain.digest import Digest
 PACKED_BYTES_MAX = 256 * 1024
 """Up to here content is held in memory and given to `ContentStore.put`: a file of its own costs more than the bytes."""
 
+LEFT_BEHIND_MS = 3600 * 1000
+"""Bytes that have no record this long after they were written were left behind: a put takes milliseconds there."""
+
 
 class ContentWriter(Protocol):
     """Content on its way in; leaving the `with` block without `commit` discards it without a trace."""
@@ -65,6 +68,14 @@ class ContentStore(Protocol):
 
         What is put or deleted meanwhile may or may not be seen.
         """
+        ...
+
+    def written_ms(self, key: str) -> int:
+        """When the bytes became durable, or later (Unix time, to a clock tick); `NotFoundError` if they are gone."""
+        ...
+
+    def tidy(self) -> int:
+        """Remove what writers that died left in the making, and containers that hold nothing; answers how many."""
         ...
 
     def path(self, key: str) -> Path | None:

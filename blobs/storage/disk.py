@@ -78,7 +78,7 @@ class TempFolder:
         while True:
             path = self._folder / secrets.token_hex(8)
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            if _try_lock(file) and os.fstat(file).st_nlink == 1:
+            if try_lock(file) and os.fstat(file).st_nlink == 1:
                 return file, path
             os.close(file)  # a sweep took it between the two steps
 
@@ -89,7 +89,7 @@ class TempFolder:
             with suppress(OSError):  # gone meanwhile, or a disk that cannot be written: then it stays
                 file = os.open(path, os.O_RDONLY)
                 try:
-                    if _try_lock(file):
+                    if try_lock(file):
                         path.unlink()
                         swept += 1
                 finally:
@@ -97,7 +97,8 @@ class TempFolder:
         return swept
 
 
-def _try_lock(file: int) -> bool:
+def try_lock(file: int) -> bool:
+    """Lock an open file for this holder alone, unless somebody else holds it; was it free?"""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -93,6 +93,21 @@ class LocalContentStore:
             if _KEY.match(key):
                 yield key
 
+    def written_ms(self, key: str) -> int:
+        if where := Slice.parse(key):
+            return self._packs.written_ms(where)
+        with store_errors(self._folder):
+            file = self._open(key)
+            try:
+                # Of the inode, which the rename changed: the bytes may have been written long before.
+                return os.fstat(file).st_ctime_ns // 1_000_000
+            finally:
+                os.close(file)
+
+    def tidy(self) -> int:
+        with store_errors(self._folder):
+            return self._temps.sweep() + self._packs.tidy()
+
     def path(self, key: str) -> Path | None:
         return self._path(key) if _KEY.match(key) and self._path(key).is_file() else None
 

@@ -1,20 +1,18 @@
 """Stores in memory: the reference that every other one is compared with."""
 
 import itertools
-import re
-import threading
+import time
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
 from blobs.storage import refusals
-from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
+from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
+from blobs.storage.memory_keeping import MemoryKeeping, require_recordable
 
 
 class MemoryContentStore:
@@ -22,10 +20,12 @@ class MemoryContentStore:
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
+        self._written_ms: dict[str, int] = {}
         self._incarnations = itertools.count()
 
     def put(self, digest: Digest, content: bytes) -> str:
         key = f"{digest.hex}.{next(self._incarnations)}"
+        self._written_ms[key] = time.time_ns() // 1_000_000
         self._contents[key] = bytes(content)
         return key
 
@@ -39,10 +39,20 @@ class MemoryContentStore:
         return len(self._content(key))
 
     def delete(self, key: str) -> bool:
+        self._written_ms.pop(key, None)
         return self._contents.pop(key, None) is not None
 
     def keys(self) -> Iterator[str]:
         return iter(list(self._contents))
+
+    def written_ms(self, key: str) -> int:
+        try:
+            return self._written_ms[key]
+        except KeyError:
+            raise _gone() from None
+
+    def tidy(self) -> int:
+        return 0  # a writer's bytes go with it
 
     def path(self, key: str) -> Path | None:  # noqa: ARG002  # no content in memory has a file
         return None
@@ -54,7 +64,11 @@ class MemoryContentStore:
         try:
             return self._contents[key]
         except KeyError:
-            raise NotFoundError("The content is gone.", hint="Look the blob up again.") from None
+            raise _gone() from None
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("The content is gone.", hint="Look the blob up again.")
 
 
 class _MemoryWriter:
@@ -94,41 +108,18 @@ class _Conversation:
         )
 
 
-class MemoryCatalog:
+class MemoryCatalog(MemoryKeeping):
     """A `Catalog` in memory; gone with the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blobs: dict[tuple[str, Digest], BlobRecord] = {}
-        self._findings: dict[tuple[str, Digest, str], str] = {}
+        super().__init__()
         self._conversations: dict[tuple[str, str], _Conversation] = {}
-
-    def find_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        return self._blobs.get((tenant, digest))
-
-    def add_blob(self, tenant: str, record: BlobRecord) -> BlobRecord:
-        _require_recordable(tenant, record)
-        return self._blobs.setdefault((tenant, record.digest), record)
-
-    def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
-        with self._lock:
-            found = [each for (owner, _), each in self._blobs.items() if owner == tenant]
-        later = [each for each in found if after is None or each.digest > after]
-        return sorted(later, key=lambda each: each.digest)[:limit]
-
-    def forget_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        with self._lock:
-            if any(owner == tenant and each.uses(digest) for (owner, _), each in self._conversations.items()):
-                raise refusals.blob_in_use(digest)
-            for finding in [each for each in self._findings if each[:2] == (tenant, digest)]:
-                del self._findings[finding]
-            return self._blobs.pop((tenant, digest), None)
 
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         return self._findings.get((tenant, digest, kind))
 
     def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
-        _require_recordable(kind, text)
+        require_recordable(kind, text)
         with self._lock:
             self._require_blobs(tenant, digest)
             self._findings[tenant, digest, kind] = text
@@ -144,7 +135,7 @@ class MemoryCatalog:
         names: tuple[NameRecord, ...] = (),
         turns: tuple[TurnRecord, ...] = (),
     ) -> ConversationRecord:
-        _require_recordable(tenant, conversation, created_ms, service, tools, names, turns)
+        require_recordable(tenant, conversation, created_ms, service, tools, names, turns)
         with self._lock:
             if (tenant, conversation) in self._conversations:
                 raise refusals.conversation_exists(conversation)
@@ -158,6 +149,7 @@ class MemoryCatalog:
                 {each.number: each for each in turns},
             )
             self._conversations[tenant, conversation] = state
+            self._label_all(tenant, names)
             return _record(conversation, state)
 
     def find_conversation(self, tenant: str, conversation: str) -> ConversationRecord | None:
@@ -195,7 +187,7 @@ class MemoryCatalog:
         return None if state is None else state.turns.get(number)
 
     def commit(self, tenant: str, conversation: str, expected_version: int, change: Change) -> int:
-        _require_recordable(change)
+        require_recordable(change)
         with self._lock:
             state = self._conversations.get((tenant, conversation))
             if state is None:
@@ -205,26 +197,18 @@ class MemoryCatalog:
             self._require_blobs(tenant, *named_blobs(change.names, () if change.turn is None else (change.turn,)))
             changed = _changed(state, change)
             self._conversations[tenant, conversation] = changed
+            self._label_all(tenant, change.names)
             return changed.version
 
     def close(self) -> None:
         """Nothing to release: what was recorded stays readable as long as the object lives."""
 
-    def _require_blobs(self, tenant: str, *digests: Digest) -> None:
-        for digest in digests:
-            if (tenant, digest) not in self._blobs:
-                raise refusals.no_blob(digest)
+    def _is_named(self, tenant: str, digest: Digest) -> bool:
+        return any(owner == tenant and each.uses(digest) for (owner, _), each in self._conversations.items())
 
-
-def _require_recordable(*values: Any) -> None:
-    """Refuse what other catalogs cannot write: lone surrogates and numbers of more than 63 bits, at any depth."""
-    for value in values:
-        if is_dataclass(value):
-            _require_recordable(*astuple(value))  # type: ignore[arg-type]  # only instances come here
-        elif isinstance(value, tuple):
-            _require_recordable(*value)
-        elif (isinstance(value, str) and _SURROGATES.search(value)) or (isinstance(value, int) and value >= 2**63):
-            raise refusals.unrecordable()
+    def _label_all(self, tenant: str, names: tuple[NameRecord, ...]) -> None:
+        for each in names:
+            self._label(tenant, each.digest, each.type, each.tool)
 
 
 def _record(conversation: str, state: _Conversation) -> ConversationRecord:

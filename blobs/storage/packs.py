@@ -6,6 +6,7 @@ harmless: no record of the catalog points at it.
 """
 
 import ctypes
+import fcntl
 import os
 import re
 import secrets
@@ -20,7 +21,7 @@ from threading import Lock
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
-from blobs.storage.disk import flush_folder, store_errors, write_all
+from blobs.storage.disk import flush_folder, store_errors, try_lock, write_all
 from blobs.storage.group_commit import GroupCommit
 
 PACK_BYTES_MAX = 64 * 1024 * 1024
@@ -107,9 +108,29 @@ class Packs:
             place = where.offset - _HEADER.size
             if not _is_live(os.pread(pack.file, _HEADER.size, place), where.size):
                 return False
+            before = os.fstat(pack.file)
             os.pwrite(pack.file, _DELETED, place)
             _punch(pack.file, where.offset, where.size)
+            # The time of a pack is that of its last append, by which it is told what was left behind in it.
+            os.utime(pack.file, ns=(before.st_atime_ns, before.st_mtime_ns))
             return True
+
+    def written_ms(self, where: Slice) -> int:
+        """When the pack was last appended to (Unix time). `NotFoundError` if the content was deleted."""
+        self.read(where, 0, 0)
+        with store_errors(self._folder):
+            return os.fstat(self._reader(where.pack).file).st_mtime_ns // 1_000_000
+
+    def tidy(self) -> int:
+        """Remove packs that hold nothing and that nobody appends to; answers how many."""
+        removed = 0
+        for path in self._folder.glob("*.pack"):
+            with store_errors(self._folder), suppress(FileNotFoundError, NotFoundError):
+                pack = _PackFile(path, os.O_RDONLY)
+                if try_lock(pack.file) and self._is_empty(path.stem):
+                    path.unlink()
+                    removed += 1
+        return removed
 
     def slices(self) -> Iterator[Slice]:
         """Every content that is not deleted, of every pack; a torn tail is passed over."""
@@ -163,8 +184,12 @@ class Packs:
             return slices
 
     def _begin(self) -> tuple[str, _PackFile]:
-        name = secrets.token_hex(8)
-        pack = _PackFile(self._path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        while True:
+            name = secrets.token_hex(8)
+            pack = _PackFile(self._path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            fcntl.flock(pack.file, fcntl.LOCK_SH)  # as long as it is appended to, it is not tidied away
+            if os.fstat(pack.file).st_nlink:
+                break  # else that happened between the two steps
         flush_folder(self._folder)
         self._end = 0
         return name, pack
@@ -177,6 +202,18 @@ class Packs:
                 os.ftruncate(pack.file, self._end)
 
     def _slices_of(self, pack: str) -> Iterator[Slice]:
+        for slice_, is_live in self._records_of(pack):
+            if slice_ is None:
+                return
+            if is_live:
+                yield slice_
+
+    def _is_empty(self, pack: str) -> bool:
+        """Whether it holds but deletions and a torn tail. Behind a damaged header there may be sound contents."""
+        return not any(slice_ is None or is_live for slice_, is_live in self._records_of(pack))
+
+    def _records_of(self, pack: str) -> Iterator[tuple[Slice | None, bool]]:
+        """Every record of a pack and whether it is live; `None` for a damaged header, where what follows is unknown."""
         file = self._reader(pack)
         offset = 0
         with store_errors(self._folder):
@@ -184,10 +221,12 @@ class Packs:
             while len(header := os.pread(file.file, _HEADER.size, offset)) == _HEADER.size:
                 magic, crc, length, _ = _HEADER.unpack(header)
                 offset += _HEADER.size
-                if magic not in (_LIVE, _DELETED) or crc != zlib.crc32(header[8:]) or offset + length > size:
+                if magic not in (_LIVE, _DELETED) or crc != zlib.crc32(header[8:]):
+                    yield None, False
                     return
-                if magic == _LIVE:
-                    yield Slice(pack, offset, length)
+                if offset + length > size:
+                    return  # torn: it was never acknowledged, and nothing follows it
+                yield Slice(pack, offset, length), magic == _LIVE
                 offset += length
 
 

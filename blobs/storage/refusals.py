@@ -1,11 +1,19 @@
 """The refusals that every catalog words alike."""
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import CallerError, ConflictError, NotFoundError
+from blobs.domain.errors import CallerError, ConflictError, LimitError, NotFoundError, StoreError
+from blobs.storage.keeping import Tombstone
 
 
-def no_blob(digest: Digest) -> NotFoundError:
+def no_blob(digest: Digest, tombstone: Tombstone | None = None) -> NotFoundError:
     """The tenant holds no such blob; whether somebody else does cannot be told."""
+    if tombstone is not None:
+        origin = f", a result of {tombstone.tool}" if tombstone.tool else ""
+        return NotFoundError(
+            f"The blob {digest} was removed. It was {tombstone.type}, {tombstone.size:,} bytes{origin}.",
+            code="removed",
+            hint="Put its bytes again, or make the call that gave it again.",
+        )
     return NotFoundError(f"There is no blob {digest}.", hint="Put its bytes first, or check the digest.")
 
 
@@ -35,11 +43,19 @@ def turn_exists(number: int) -> ConflictError:
     return ConflictError(f"There is a turn {number} already.", code="turn_exists", hint="Drop it in the same change.")
 
 
-def blob_in_use(digest: Digest) -> ConflictError:
-    """A conversation names the blob."""
-    return ConflictError(
-        f"{digest} is named by a conversation.", code="blob_in_use", hint="Delete the conversation or its turn first."
+def over_quota(size: int, *, used: int, bytes_max: int) -> LimitError:
+    """The tenant has no room for so many bytes."""
+    return LimitError(
+        f"There is no room for {size:,} more bytes: tenant_bytes_max is {bytes_max:,}, and {used:,} are used.",
+        hint="Delete conversations and collect what nothing names, or have the limit raised.",
     )
+
+
+def given_up(digest: Digest) -> StoreError:
+    """The bytes waited so long for their record that they were taken for left behind."""
+    error = StoreError(f"The bytes of {digest} were collected before they were recorded.", hint="Put them again.")
+    error.is_retryable = True
+    return error
 
 
 def unrecordable() -> CallerError:

@@ -7,24 +7,22 @@ from typing import Any
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
-from blobs.storage.catalog import BlobRecord, Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
+from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
+from blobs.storage.sqlite_keeping import SqliteKeeping, label, require_blobs
 from blobs.storage.sqlite_schema import migrate
 from blobs.storage.sqlite_session import Execute, Row, SqliteSession
 
-_BLOB = "select digest, size, key, created_ms from blobs where tenant = ?"
 _NAME = """select number, digest, size, type, turn, tool, is_previewed, previewed_turn from names
     where tenant = ? and conversation = ?"""
 _TURN = """select number, request_digest, answer, record_digest, record_size, record_type from turns
     where tenant = ? and conversation = ?"""
-_USES = """select 1 from names where tenant = ? and digest = ?
-    union all select 1 from turns where tenant = ? and record_digest = ? limit 1"""
 _CONVERSATION = """select id, version,
     (select max(number) from turns where turns.tenant = own.tenant and conversation = own.id),
     (select coalesce(max(number), 0) + 1 from names where names.tenant = own.tenant and conversation = own.id),
     service, tools, created_ms from conversations as own where tenant = ?"""
 
 
-class SqliteCatalog:
+class SqliteCatalog(SqliteKeeping):
     """A `Catalog` in one SQLite file and the two that SQLite keeps beside it; never on a network file system."""
 
     def __init__(self, path: Path) -> None:
@@ -33,38 +31,7 @@ class SqliteCatalog:
         Raises `StoreError` where the file cannot be used or is of a newer version, and `SettingsError` where no safe
         version of SQLite is installed.
         """
-        self._session = SqliteSession(path, prepare=migrate)
-
-    def find_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        rows = self._session.read(f"{_BLOB} and digest = ?", (tenant, digest.to_bytes()))
-        return _blob(rows[0]) if rows else None
-
-    def add_blob(self, tenant: str, record: BlobRecord) -> BlobRecord:
-        def add(execute: Execute) -> BlobRecord:
-            raw = record.digest.to_bytes()
-            execute(
-                "insert into blobs values (?, ?, ?, ?, ?) on conflict do nothing",
-                (tenant, raw, record.size, record.key, record.created_ms),
-            )
-            return _blob(execute(f"{_BLOB} and digest = ?", (tenant, raw)).fetchone())
-
-        return self._session.write(add)
-
-    def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
-        start = b"" if after is None else after.to_bytes()
-        rows = self._session.read(f"{_BLOB} and digest > ? order by digest limit ?", (tenant, start, limit))
-        return [_blob(row) for row in rows]
-
-    def forget_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
-        def forget(execute: Execute) -> BlobRecord | None:
-            key = (tenant, digest.to_bytes())
-            if execute(_USES, key + key).fetchone():
-                raise refusals.blob_in_use(digest)
-            row = execute(f"{_BLOB} and digest = ?", key).fetchone()
-            execute("delete from blobs where tenant = ? and digest = ?", key)
-            return None if row is None else _blob(row)
-
-        return self._session.write(forget)
+        super().__init__(SqliteSession(path, prepare=migrate))
 
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         rows = self._session.read(
@@ -74,7 +41,7 @@ class SqliteCatalog:
 
     def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
         def save(execute: Execute) -> None:
-            _require_blobs(execute, tenant, [digest])
+            require_blobs(execute, tenant, [digest])
             execute(
                 "insert or replace into findings values (?, ?, ?, ?)",
                 (tenant, digest.to_bytes(), kind, text),
@@ -100,7 +67,7 @@ class SqliteCatalog:
             )
             if added.rowcount == 0:
                 raise refusals.conversation_exists(conversation)
-            _require_blobs(execute, tenant, named_blobs(names, turns))
+            require_blobs(execute, tenant, named_blobs(names, turns))
             _add_names(execute, tenant, conversation, names)
             _add_turns(execute, tenant, conversation, turns)
             row = execute(f"{_CONVERSATION} and id = ?", (tenant, conversation)).fetchone()
@@ -150,7 +117,7 @@ class SqliteCatalog:
             if found[0] != expected_version:
                 raise refusals.version_moved(conversation, expected=expected_version, found=found[0])
             turns = () if change.turn is None else (change.turn,)
-            _require_blobs(execute, tenant, named_blobs(change.names, turns))
+            require_blobs(execute, tenant, named_blobs(change.names, turns))
             if change.drop_turns_from is not None:
                 _drop_turns(execute, tenant, conversation, change.drop_turns_from)
             for each in turns:
@@ -171,12 +138,6 @@ class SqliteCatalog:
         self._session.close()
 
 
-def _require_blobs(execute: Execute, tenant: str, digests: Iterable[Digest]) -> None:
-    for digest in digests:
-        if not execute("select 1 from blobs where tenant = ? and digest = ?", (tenant, digest.to_bytes())).fetchone():
-            raise refusals.no_blob(digest)
-
-
 def _add_names(execute: Execute, tenant: str, conversation: str, names: Iterable[NameRecord]) -> None:
     for each in names:
         execute(
@@ -194,6 +155,7 @@ def _add_names(execute: Execute, tenant: str, conversation: str, names: Iterable
                 each.previewed_turn,
             ),
         )
+        label(execute, tenant, each.digest, each.type, each.tool)
 
 
 def _add_turns(execute: Execute, tenant: str, conversation: str, turns: Iterable[TurnRecord]) -> None:
@@ -215,10 +177,6 @@ def _drop_turns(execute: Execute, tenant: str, conversation: str, first: int) ->
             where tenant = ? and conversation = ? and previewed_turn >= ?""",
     ):
         execute(statement, (tenant, conversation, first))
-
-
-def _blob(row: Row) -> BlobRecord:
-    return BlobRecord(Digest.from_bytes(row[0]), *row[1:])
 
 
 def _name(row: Row) -> NameRecord:

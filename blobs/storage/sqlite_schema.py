@@ -44,6 +44,58 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) strict""",
         "create index turns_by_blob on turns (tenant, record_digest) where record_digest is not null",
     ),
+    (
+        "alter table blobs add column used_ms integer not null default 0",
+        "alter table blobs add column is_corrupt integer not null default 0",
+        "alter table blobs add column named_type text",
+        "alter table blobs add column named_tool text",
+        "update blobs set used_ms = created_ms",
+        """update blobs set (named_type, named_tool) = (
+            select type, tool from names where names.tenant = blobs.tenant and names.digest = blobs.digest
+            order by conversation desc, number desc limit 1
+        )""",
+        "create index blobs_by_key on blobs (key)",
+        """create table derived (
+            tenant text not null, source blob not null, kind text not null, digest blob not null,
+            primary key (tenant, source, kind),
+            foreign key (tenant, source) references blobs on delete cascade,
+            foreign key (tenant, digest) references blobs on delete cascade
+        ) strict, without rowid""",
+        "create index derived_by_blob on derived (tenant, digest)",
+        # Until now nothing but a finding about its source said what a derived blob was made from.
+        """insert into derived
+            select tenant, digest, kind, unhex(substr(text ->> '$.digest', 8)) from findings
+            where (kind glob 'columnar/*' or kind glob 'index/*')
+            and exists (select 1 from blobs where blobs.tenant = findings.tenant
+                and blobs.digest = unhex(substr(text ->> '$.digest', 8)))""",
+        """create table pins (
+            tenant text not null, digest blob not null, name text not null, until_ms integer,
+            primary key (tenant, digest, name),
+            foreign key (tenant, digest) references blobs on delete cascade
+        ) strict, without rowid""",
+        "create table trash (key text primary key, since_ms integer not null) strict, without rowid",
+        "create index trash_by_age on trash (since_ms, key)",
+        """create table tombstones (
+            tenant text not null, digest blob not null, size integer not null, type text not null, tool text,
+            removed_ms integer not null,
+            primary key (tenant, digest)
+        ) strict, without rowid""",
+        """create table tenants (
+            tenant text primary key, blobs integer not null, bytes integer not null
+        ) strict, without rowid""",
+        "insert into tenants select tenant, count(*), sum(size) from blobs group by tenant",
+        """create trigger blob_added after insert on blobs begin
+            insert into tenants values (new.tenant, 1, new.size)
+                on conflict (tenant) do update set blobs = blobs + 1, bytes = bytes + excluded.bytes;
+        end""",
+        """create trigger blob_removed after delete on blobs begin
+            update tenants set blobs = blobs - 1, bytes = bytes - old.size where tenant = old.tenant;
+        end""",
+        """create table reservations (
+            tenant text not null, name text not null, bytes integer not null, until_ms integer not null,
+            primary key (tenant, name)
+        ) strict, without rowid""",
+    ),
 )
 """Step n takes a catalog from version n to n + 1. A released step is never changed: a new one is added after it."""
 

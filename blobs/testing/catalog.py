@@ -1,80 +1,16 @@
 """The contract suite for catalogs; see `blobs.testing.storage`."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from blobs.domain.digest import Digest
 from blobs.domain.errors import CallerError, ConflictError, NotFoundError
-from blobs.domain.reference import Reference
-from blobs.storage.catalog import BlobRecord, Catalog, Change, NameRecord, TurnRecord
-
-RED, GREEN, BLUE = (Digest.of(each) for each in (b"red", b"green", b"blue"))
+from blobs.storage.catalog import Catalog, Change
+from blobs.testing.keeping import BLUE, GREEN, RED, KeepingContract, blob, name, remove, turn
 
 
-def blob(digest: Digest, key: str = "k", *, size: int = 3) -> BlobRecord:
-    """A blob's record for tests."""
-    return BlobRecord(digest, size, key, 1_700_000_000_000)
-
-
-def name(
-    number: int, digest: Digest = RED, *, turn: int | None = None, previewed_turn: int | None = None
-) -> NameRecord:
-    """A name's record for tests."""
-    return NameRecord(number, digest, 3, "text/plain", turn, "list_orders", previewed_turn is not None, previewed_turn)
-
-
-def turn(number: int, answer: str = "[]", *, record: Digest | None = None) -> TurnRecord:
-    """A turn's record for tests."""
-    reference = None if record is None else Reference(record, 3, "application/json")
-    return TurnRecord(number, f"request {number}", answer, reference)
-
-
-class CatalogContract:
+class CatalogContract(KeepingContract):
     """What every `Catalog` keeps; `make_catalog` answers an empty one that may use the folder."""
-
-    def make_catalog(self, folder: Path) -> Catalog:
-        """Make the catalog under test."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def catalog(self, tmp_path: Path) -> Iterator[Catalog]:
-        """The catalog under test, closed afterwards."""
-        catalog = self.make_catalog(tmp_path)
-        yield catalog
-        catalog.close()
-
-    @pytest.fixture
-    def chat(self, catalog: Catalog) -> Catalog:
-        """The catalog with the blobs red and green and an empty conversation `chat`, all of tenant `a`."""
-        catalog.add_blob("a", blob(RED))
-        catalog.add_blob("a", blob(GREEN))
-        catalog.create_conversation("a", "chat", created_ms=1)
-        return catalog
-
-    def test_a_blob_is_found_as_it_was_recorded(self, catalog: Catalog) -> None:
-        """A record comes back whole; what was not recorded is not found."""
-        record = BlobRecord(RED, 2**40, "ab/cd.ef", 1_700_000_000_000)
-        assert catalog.find_blob("a", RED) is None
-        assert catalog.add_blob("a", record) == record
-        assert catalog.find_blob("a", RED) == record
-        assert catalog.find_blob("a", GREEN) is None
-
-    def test_the_first_record_of_a_blob_wins(self, catalog: Catalog) -> None:
-        """A second record of a digest changes nothing and learns the first one's key."""
-        catalog.add_blob("a", blob(RED, "first"))
-        assert catalog.add_blob("a", blob(RED, "second")).key == "first"
-        assert catalog.find_blob("a", RED) == blob(RED, "first")
-
-    def test_one_of_many_racing_records_wins(self, catalog: Catalog) -> None:
-        """Of many threads that record a blob at once all learn the same winner."""
-        with ThreadPoolExecutor(8) as pool:
-            winners = list(pool.map(lambda number: catalog.add_blob("a", blob(RED, f"key {number}")).key, range(32)))
-        found = catalog.find_blob("a", RED)
-        assert found is not None
-        assert set(winners) == {found.key}
 
     def test_tenants_do_not_see_each_other(self, chat: Catalog) -> None:
         """Nothing of one tenant is found, listed, changed or removed by another."""
@@ -82,7 +18,7 @@ class CatalogContract:
         chat.save_finding("a", RED, "profile", "x")
         assert chat.find_blob("b", RED) is None
         assert chat.list_blobs("b") == []
-        assert chat.forget_blob("b", RED) is None
+        assert remove(chat, RED, tenant="b") == []
         assert chat.find_finding("b", RED, "profile") is None
         assert chat.find_conversation("b", "chat") is None
         assert chat.list_conversations("b") == []
@@ -101,36 +37,6 @@ class CatalogContract:
         chat.create_conversation("b", "chat", created_ms=1)
         with pytest.raises(NotFoundError):
             chat.commit("b", "chat", 1, Change(names=(name(1, RED),)))
-
-    def test_blobs_are_listed_by_digest_in_pages(self, catalog: Catalog) -> None:
-        """Pages that follow one another hold each blob once, in order."""
-        digests = sorted(Digest.of(bytes([number])) for number in range(7))
-        for each in digests:
-            catalog.add_blob("a", blob(each))
-        listed: list[Digest] = []
-        while page := catalog.list_blobs("a", after=listed[-1] if listed else None, limit=3):
-            assert len(page) <= 3
-            listed += [each.digest for each in page]
-        assert listed == digests
-
-    def test_a_forgotten_blob_is_gone_with_its_findings(self, chat: Catalog) -> None:
-        """Forgetting answers the record, once; a later record begins anew."""
-        chat.save_finding("a", RED, "profile", "old")
-        assert chat.forget_blob("a", RED) == blob(RED)
-        assert chat.forget_blob("a", RED) is None
-        assert chat.find_blob("a", RED) is None
-        assert chat.add_blob("a", blob(RED, "new")).key == "new"
-        assert chat.find_finding("a", RED, "profile") is None
-
-    def test_a_blob_in_use_cannot_be_forgotten(self, chat: Catalog) -> None:
-        """A blob stays while a name or a turn's record needs it, and can go afterwards."""
-        chat.commit("a", "chat", 1, Change(turn=turn(1, record=GREEN), names=(name(1, RED, turn=1),)))
-        for each in (RED, GREEN):
-            with pytest.raises(ConflictError):
-                chat.forget_blob("a", each)
-        assert chat.delete_conversation("a", "chat") is True
-        assert chat.forget_blob("a", RED) == blob(RED)
-        assert chat.forget_blob("a", GREEN) == blob(GREEN)
 
     def test_findings_are_kept_by_kind_and_replaced(self, chat: Catalog) -> None:
         """A finding is found under its own kind, as it was saved last."""

@@ -17,6 +17,7 @@ from blobs.storage.blob_store import BlobStore
 from blobs.storage.local import LocalContentStore
 from blobs.storage.sqlite import SqliteCatalog
 from blobs.storage.sqlite_session import _engine
+from blobs.testing.keeping import remove
 from tests.crash.writer import open_store
 
 REPOSITORY = Path(__file__).parents[2]
@@ -153,7 +154,7 @@ def test_a_full_disk_damages_nothing(small_disk):
     for digest, expected in stored.items():
         assert b"".join(blobs.open("a", digest).chunks()) == expected
     for digest in list(stored):
-        content.delete(catalog.forget_blob("a", digest).key)
+        content.delete(remove(catalog, digest)[0].key)
     expected = os.urandom(2_000_000)
     reference = blobs.put("a", expected, media_type="application/octet-stream").reference
     assert blobs.open("a", reference.digest).read(0, 2_000_000) == expected
@@ -219,9 +220,9 @@ def recorded_store(folder: Path, monkeypatch, steps) -> BlobStore:
     content, catalog = LocalContentStore(folder / "content"), SqliteCatalog(folder / "catalog.db")
     add_blob = catalog.add_blob
 
-    def noted(tenant, record):
+    def noted(tenant, record, **options):
         steps.append(("record", tenant))
-        return add_blob(tenant, record)
+        return add_blob(tenant, record, **options)
 
     monkeypatch.setattr(catalog, "add_blob", noted)
     return BlobStore(content, catalog, limits=Limits(), copies_folder=folder / "copies")

@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError
 from blobs.domain.reference import Reference
-from blobs.storage.catalog import BlobRecord, Change, NameRecord, TurnRecord
+from blobs.storage.catalog import Change, NameRecord, TurnRecord
+from blobs.storage.keeping import BlobRecord, Derivation, Pin
 from blobs.storage.memory import MemoryCatalog
 from blobs.storage.sqlite import SqliteCatalog
 
@@ -22,6 +23,10 @@ chats = st.sampled_from(CHATS)
 digests = st.sampled_from(DIGESTS)
 numbers = st.integers(1, 5)
 texts = st.text(max_size=8)
+times = st.integers(0, 4)
+keys = st.sampled_from(["k1", "k2", "k3", "k4", "k5"])
+derivations = st.builds(Derivation, digests, st.sampled_from(["columnar", "é"]))
+maybe_derivations = st.none() | derivations
 maybe_texts = st.none() | texts
 maybe_numbers = st.none() | numbers
 references = st.builds(Reference, digests, st.integers(0, 2**62), st.just("text/csv"))
@@ -69,13 +74,65 @@ class CatalogMachine(RuleBasedStateMachine):
             self.both("add_blob", "a", BlobRecord(digest, 1, "first", 1))
         self.both("create_conversation", "a", "chat", created_ms=1)
 
-    @rule(tenant=tenants, digest=digests, size=st.integers(0, 2**62), key=texts)
-    def add_blob(self, tenant, digest, size, key):
-        self.both("add_blob", tenant, BlobRecord(digest, size, key, size))
+    @rule(
+        tenant=tenants,
+        digest=digests,
+        size=st.integers(0, 2**40),
+        key=keys | texts,
+        used_ms=times,
+        derivation=maybe_derivations,
+        reservation=st.none() | st.just("one"),
+    )
+    def add_blob(self, tenant, digest, size, key, used_ms, derivation, reservation):
+        record = BlobRecord(digest, size, key, size % 5, used_ms)
+        self.both("add_blob", tenant, record, derivation=derivation, reservation=reservation)
+
+    @rule(tenant=tenants, digest=digests, used_ms=times, derivation=maybe_derivations)
+    def use_blob(self, tenant, digest, used_ms, derivation):
+        self.both("use_blob", tenant, digest, used_ms=used_ms, derivation=derivation)
+
+    @rule(tenant=tenants, digest=digests, key=keys, is_corrupt=st.booleans(), is_its_key=st.booleans())
+    def mark_blob(self, tenant, digest, key, is_corrupt, is_its_key):
+        found = self._memory.find_blob(tenant, digest)
+        key = found.key if found and is_its_key else key
+        self.both("mark_blob", tenant, digest, key, is_corrupt=is_corrupt)
 
     @rule(tenant=tenants, digest=digests)
-    def forget_blob(self, tenant, digest):
-        self.both("forget_blob", tenant, digest)
+    def forget_derived(self, tenant, digest):
+        self.both("forget_derived", tenant, digest)
+
+    @rule(tenant=tenants, digest=digests, name=st.sampled_from("pq"), until_ms=st.none() | times)
+    def pin_blob(self, tenant, digest, name, until_ms):
+        self.both("pin_blob", tenant, digest, Pin(name, until_ms))
+
+    @rule(tenant=tenants, digest=digests, name=st.sampled_from("pq"))
+    def unpin_blob(self, tenant, digest, name):
+        self.both("unpin_blob", tenant, digest, name)
+
+    @rule(tenant=tenants, wanted=st.lists(digests, max_size=4), since_ms=times, now_ms=times)
+    def remove_unused(self, tenant, wanted, since_ms, now_ms):
+        self.both("remove_unused", tenant, wanted, since_ms=since_ms, now_ms=now_ms)
+
+    @rule(given=st.lists(keys, max_size=3, unique=True), now_ms=times)
+    def trash_unrecorded(self, given, now_ms):
+        self.both("list_unrecorded", given)
+        self.both("trash_unrecorded", given, now_ms=now_ms)
+
+    @rule(given=st.lists(keys, max_size=3, unique=True))
+    def empty_trash(self, given):
+        self.both("empty_trash", given)
+
+    @rule(before_ms=times)
+    def forget_tombstones(self, before_ms):
+        self.both("forget_tombstones", before_ms=before_ms)
+
+    @rule(tenant=tenants, name=st.sampled_from(["one", "two"]), size=st.integers(0, 9), bytes_max=st.integers(0, 2**41))
+    def reserve(self, tenant, name, size, bytes_max):
+        self.both("reserve", tenant, name, size, bytes_max=bytes_max, now_ms=size % 5, until_ms=4)
+
+    @rule(tenant=tenants, name=st.sampled_from(["one", "two"]))
+    def release(self, tenant, name):
+        self.both("release", tenant, name)
 
     @rule(tenant=tenants, digest=digests, kind=st.sampled_from(["profile", "columnar"]), text=texts)
     def save_finding(self, tenant, digest, kind, text):
@@ -118,13 +175,23 @@ class CatalogMachine(RuleBasedStateMachine):
 
     @invariant()
     def they_hold_the_same(self):
+        self.both("list_tenants")
+        self.both("list_tenants", after="a", limit=1)
+        self.both("list_trash", before_ms=5)
+        self.both("list_trash", before_ms=2, limit=1)
         for tenant in TENANTS:
+            self.both("tenant_bytes", tenant)
+            self.both("list_unused", tenant, since_ms=2, now_ms=2)
+            self.both("list_unused", tenant, since_ms=4, now_ms=4, after=sorted(DIGESTS)[1], limit=1)
             self.both("list_blobs", tenant)
             self.both("list_blobs", tenant, after=sorted(DIGESTS)[1], limit=1)
             self.both("list_conversations", tenant)
             self.both("list_conversations", tenant, after="Chat", limit=1)
             for digest in DIGESTS:
                 self.both("find_finding", tenant, digest, "profile")
+                self.both("find_derived", tenant, Derivation(digest, "columnar"))
+                self.both("list_pins", tenant, digest)
+                self.both("find_tombstone", tenant, digest)
             for chat in CHATS:
                 self.both("names", tenant, chat)
                 self.both("find_name", tenant, chat, 2)

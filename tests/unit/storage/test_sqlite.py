@@ -193,7 +193,10 @@ def test_a_flush_that_fails_undoes_the_whole_batch(catalog, monkeypatch):
     """Where the transaction cannot be ended, nothing of it was recorded and the next one is begun cleanly."""
     with pytest.raises(StoreError):
         catalog._session.write(
-            lambda execute: (execute("insert into blobs values ('a', x'00', 1, 'k', 1)", ()), execute("nonsense", ()))
+            lambda execute: (
+                execute("insert into blobs (tenant, digest, size, key, created_ms) values ('a', x'00', 1, 'k', 1)", ()),
+                execute("nonsense", ()),
+            )
         )
     assert catalog.list_blobs("a") == []
     assert catalog.add_blob("a", blob(RED)) == blob(RED)
