@@ -35,6 +35,8 @@ _TOLD = ("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To")
 _TOLD_CHARS_MAX = 200
 _KNOWN_MIN = 3
 _HEADERS_MAX = 500
+_NEXT_MESSAGE = re.compile(rb"\r?\n\r?\nFrom [^\s]+ .*\r?\n[!-9;-~]+:")
+"""Where a mailbox file (RFC 4155) goes on with its next message."""
 
 
 class EmailView(TextView):
@@ -109,7 +111,7 @@ class EmailReader(InsideReader):
 
     name = "email"
     media_types = (EMAIL,)
-    aliases = ("application/mbox", "text/rfc822-headers")
+    aliases = ("text/rfc822-headers",)
 
     def sniff(self, sample: Sample) -> Confidence:
         """A block of headers at the beginning, among them who sent it and two others that messages have."""
@@ -125,16 +127,19 @@ class EmailReader(InsideReader):
         return Confidence(1, EMAIL) if is_declared and known else Confidence.NO
 
     def open(self, source: Source) -> View:
-        """The message; raises `UnreadableError` where it has no headers or is larger than `BYTES_MAX`."""
+        """The message; raises `UnreadableError` where it has no headers, is one of several or over `BYTES_MAX`."""
         if source.size > BYTES_MAX:
             raise UnreadableError(f"Messages of more than {BYTES_MAX // MIB} MiB are read as lines.")
         return EmailView(source, self)
 
 
 def _parsed(source: Source) -> EmailMessage:
+    raw = source.read(0, source.size)
+    if raw.startswith(b"From "):
+        if _NEXT_MESSAGE.search(raw):
+            raise UnreadableError("It is a mailbox of several messages, which is read as lines.")
+        raw = raw.split(b"\n", 1)[-1]
     with parsing("message"):
-        raw = source.read(0, source.size)
-        raw = raw.split(b"\n", 1)[-1] if raw.startswith(b"From ") else raw
         message = email.message_from_bytes(raw, policy=email.policy.default)
         list(message.walk())  # what is nested too deeply fails here
         message.get_body(("plain", "html"))

@@ -68,7 +68,7 @@ class NotebookView(BaseView):
         if name not in self._pictures:
             raise ToolInputError(f"part: there is no part {name!r}.", hint=self._parts_hint())
         try:
-            content = base64.b64decode(self._pictures[name])
+            content = base64.b64decode("".join(self._pictures[name].split()), validate=True)
         except (binascii.Error, ValueError):
             raise UnreadableError(f"The picture {name} is damaged: it is not base64.") from None
         return self._reader.open_inside(BytesSource(content), name=name).view

@@ -77,7 +77,7 @@ def opened_zip(source: Source) -> zipfile.ZipFile | None:
     if source.read(0, 4) != _ZIP:
         return None
     with parsing("workbook"):
-        book = zipfile.ZipFile(source.open())
+        book = zipfile.ZipFile(source.path or source.open())  # a path, so that it is closed with the book
         members = [each for each in book.infolist() if each.filename.endswith((".xml", ".bin", ".rels"))]
         for each in members:
             if each.file_size > RATIO_FREE_BYTES and each.file_size > RATIO_MAX * max(1, each.compress_size):

@@ -2,7 +2,7 @@
 
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -39,10 +39,19 @@ def read_sheets(source: Source) -> list[Sheet]:
     """
     if is_encrypted(source):
         raise encrypted()
-    archive = opened_zip(source)
+    with ExitStack() as opened:
+        archive = opened_zip(source)
+        if archive is not None:
+            opened.enter_context(archive)
+        with _parsing():
+            readable, odd = _odd(source, archive)
+            opened.enter_context(readable)
+            book = _opened(readable)
+        return _all_sheets(book, odd)
+
+
+def _all_sheets(book: "CalamineWorkbook", odd: list[Oddities]) -> list[Sheet]:
     with _parsing():
-        readable, odd = _odd(source, archive)
-        book = _opened(readable)
         known = list(book.sheets_metadata)
     found = odd if len(odd) == len(known) else [Oddities() for _ in known]
     sheets, failures = [], 0

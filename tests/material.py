@@ -3,9 +3,12 @@
 import csv
 import json
 import os
+import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -26,6 +29,12 @@ def manifest() -> dict[str, dict[str, Any]]:
 def truth(file: str) -> dict[str, Any]:
     """The values of a fixture that are known from how it was made."""
     return dict(manifest()[file]["truth"])
+
+
+def maker(module: str) -> Any:
+    """A module of the scripts that make the fixtures."""
+    with patch.object(sys, "path", [str(FIXTURES), *sys.path]):
+        return import_module(module)
 
 
 def beside() -> Path:
