@@ -21,9 +21,9 @@ from blobs.running.zygote_process import Worker
 
 _READ_BYTES = 1 << 20
 _END_WAIT_S = 2.0
-_LOOK_MS = 10
+_LOOK_MS = 5
 """How often the memory of a worker is looked at."""
-_STACK_BYTES = 16 * MIB
+_STACK_BYTES = 8 * MIB
 """Private memory that RLIMIT_DATA does not count."""
 
 

@@ -132,8 +132,18 @@ def _argument_rules(process_id: int) -> dict[str, list[Instruction]]:
             _PASS,
             _DENY,
         ],
-        # Reading limits only: the pointer to new ones must be null in both halves.
-        "prlimit64": [_low(2), (_EQUAL, 0, 3, 0), _high(2), (_EQUAL, 0, 1, 0), _PASS, _DENY],
+        # Reading one's own limits only: the pointer to new ones must be null in both halves.
+        "prlimit64": [
+            _low(0),
+            (_EQUAL, 1, 0, 0),
+            (_EQUAL, 0, 5, process_id),
+            _low(2),
+            (_EQUAL, 0, 3, 0),
+            _high(2),
+            (_EQUAL, 0, 1, 0),
+            _PASS,
+            _DENY,
+        ],
         "madvise": [
             _low(2),
             (_EQUAL, 2, 0, _MADV_MERGEABLE),

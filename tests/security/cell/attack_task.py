@@ -13,6 +13,8 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Any) -> Any:
 
     def call(name: str, *words: Any) -> int:
         """A raw system call by name; raises OSError."""
+        if arguments["numbers"][name] < 0:
+            raise OSError(errno.ENOSYS, "libseccomp knows no such call")
         ctypes.set_errno(0)
         passed = [ctypes.c_long(each) if isinstance(each, int) else each for each in words]
         result = int(libc.syscall(ctypes.c_long(arguments["numbers"][name]), *passed))

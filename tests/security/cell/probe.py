@@ -1,6 +1,7 @@
 """Run the corpus on this host as this user, and say in JSON what tier was had and which attacks succeeded.
 
-`python -m tests.security.cell.probe TIER,TIER… FOLDER`; run by the tests of tiers in pretended surroundings.
+`python -m tests.security.cell.probe TIER,TIER… FOLDER STEP` runs every STEP-th attack, and the bombs of memory and
+number; run by the tests of tiers in pretended surroundings.
 """
 
 import json
@@ -9,8 +10,9 @@ import sys
 from pathlib import Path
 
 from blobs.domain.errors import SandboxError
-from blobs.running import CellFile, CellLimits, Job, open_pool
-from tests.security.cell.attacks import ATTACKS
+from blobs.running import CellFile, CellLimits, CellRunner, Job, Outcome, open_pool
+from tests.security.cell.bombs import COUNTS, MEMORY
+from tests.security.cell.corpus import ATTACKS
 from tests.security.cell.scene import set_scene
 
 CODE = """
@@ -26,6 +28,17 @@ result = [text == again, asyncio.run(asyncio.sleep(0, "slept")), len(bytearray(1
 try: bytearray(1 << 30)
 except MemoryError: result.append("bounded")
 """
+
+
+def unbounded(cells: CellRunner) -> list[str]:
+    """The bombs that got more than they may have."""
+    limits = CellLimits(wall_ms=8_000, memory_bytes=1 << 28)
+
+    def run(code: str) -> Outcome:
+        return cells.run(Job("code", {"code": code}, limits=limits))
+
+    had = [name for name, code in MEMORY.items() if run(f"{code}\nresult = 'had'").value == "had"]
+    return had + [name for name, (code, most) in COUNTS.items() if (run(code).value or 0) > most]
 
 
 def main() -> None:
@@ -52,8 +65,11 @@ def main() -> None:
             found["refused"] = str(error)
         if cells.describe()["runs_untrusted"]:
             found["succeeded"] = {
-                attack.name: evidence for attack in ATTACKS if (evidence := scene.evidence(cells, attack)) is not None
+                attack.name: evidence
+                for attack in ATTACKS[:: int(sys.argv[3])]
+                if (evidence := scene.evidence(cells, attack)) is not None
             }
+            found["unbounded"] = unbounded(cells)
     print(json.dumps(found))
 
 

@@ -2,68 +2,27 @@
 
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blobs.running import CellFile, CellLimits, CellRunner, Job, Outcome, open_pool
 from blobs.running.runner import Tier
-from tests.security.cell.attacks import Attack
+from tests.security.cell.attack import Attack
+from tests.security.cell.corpus import ATTACKS
 
-_CALLS = [
-    "name_to_handle_at",
-    "open_by_handle_at",
-    "chown",
-    "mount",
-    "umount2",
-    "open_tree",
-    "pivot_root",
-    "rt_sigqueueinfo",
-    "ptrace",
-    "process_vm_readv",
-    "pidfd_open",
-    "pidfd_getfd",
-    "clone",
-    "clone3",
-    "memfd_create",
-    "unshare",
-    "setns",
-    "capset",
-    "prctl",
-    "seccomp",
-    "personality",
-    "socket",
-    "shmget",
-    "shmctl",
-    "msgget",
-    "msgctl",
-    "semget",
-    "semctl",
-    "mq_open",
-    "mq_unlink",
-    "io_uring_setup",
-    "bpf",
-    "userfaultfd",
-    "perf_event_open",
-    "keyctl",
-    "inotify_init1",
-    "fanotify_init",
-    "vmsplice",
-    "mprotect",
-    "mlock",
-    "landlock_create_ruleset",
-    "iopl",
-    "finit_module",
-]
+_CALL = re.compile(r"call\('(\w+)'")
 
 
 def numbers_by_name() -> dict[str, int]:
     """The system calls that attacks make, as libseccomp numbers them here."""
     import pyseccomp
 
-    return {name: pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in _CALLS}
+    names = {name for attack in ATTACKS for name in _CALL.findall(attack.before + attack.code)}
+    return {name: pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -72,21 +31,31 @@ class Scene:
 
     folder: Path
     blob: Path
+    work: Path
+    """Where negative controls may write."""
     names: dict[str, Any]
     numbers: dict[str, int]
 
-    def job(self, attack: Attack) -> Job:
-        arguments = {"code": attack.code, "names": self.names, "numbers": self.numbers}
+    def job(self, code: str) -> Job:
+        arguments = {"code": code, "names": self.names, "numbers": self.numbers}
         limits = CellLimits(wall_ms=5_000, memory_bytes=256 << 20)
         return Job("attack", arguments, (CellFile("blob", self.blob),), limits)
 
     def evidence(self, cells: CellRunner, attack: Attack) -> str | None:
         """What the attack got hold of; None if it was stopped. A worker that died for it counts as a breach."""
-        outcome: Outcome = cells.run(self.job(attack))
-        if outcome.status != "ok":
-            return f"the worker ended as {outcome.status}: {outcome.error}"
+        calls = [attack.before, attack.code] if attack.before else [attack.code]
+        outcome: Outcome
+        for code in calls:
+            outcome = cells.run(self.job(code))
+            if outcome.status != "ok":
+                return f"the worker ended as {outcome.status}: {outcome.error}"
         found: str | None = outcome.value["evidence"]
         return found
+
+    def evidence_outside(self, no_cells: CellRunner, attack: Attack) -> str | None:
+        """The same in a plain process, in one call: there the second is as good as the next."""
+        code = f"os.chdir({str(self.work)!r})\n{attack.before}\n{attack.code}"
+        return self.evidence(no_cells, replace(attack, before="", code=code))
 
 
 @contextlib.contextmanager
@@ -94,6 +63,8 @@ def set_scene(folder: Path) -> Iterator[Scene]:
     """Lay out the targets: everything is readable by everybody, so that only the cell stands between."""
     store = folder / "store"
     store.mkdir(mode=0o755)
+    work = folder / "controls"
+    work.mkdir()
     os.environ["BLOBS_SECRET"] = "secret"
     files = {name: store / name for name in ("canary", "stranger", "blob")}
     for name, path in files.items():
@@ -120,7 +91,7 @@ def set_scene(folder: Path) -> Iterator[Scene]:
             "ABSTRACT": abstract,
         }
         try:
-            yield Scene(store, files["blob"], names, numbers_by_name())
+            yield Scene(store, files["blob"], work, names, numbers_by_name())
         finally:
             del os.environ["BLOBS_SECRET"]
 
@@ -130,7 +101,7 @@ def open_cells(tier: Tier) -> CellRunner:
     return open_pool(
         tasks={"attack": "tests.security.cell.attack_task:run", "code": "tests.unit.running.tasks:run_code"},
         trusted_tasks=("attack",),
-        preload=(),
+        preload=("duckdb", "lxml.etree"),
         cells_max=1,
         tiers=(tier,),
     )

@@ -7,7 +7,8 @@ import pytest
 from blobs.running import CellRunner, Job
 from blobs.running.seccomp import ATTRIBUTES, PLAIN
 from blobs.running.syscall_table import this_machine
-from tests.security.cell.attacks import ATTACKS, Attack
+from tests.security.cell.attack import Attack
+from tests.security.cell.corpus import ATTACKS, KINDS
 from tests.security.cell.scene import Scene, open_cells, set_scene
 from tests.security.cell.test_filter import BY_ARGUMENT
 
@@ -40,9 +41,11 @@ def named(attacks: list[Attack]) -> list:
     return [pytest.param(attack, id=attack.name) for attack in attacks]
 
 
-def test_names_tell_attacks_apart():
-    """Two of one name would hide each other in a report."""
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 100
+def test_the_corpus_is_what_it_says():
+    """Many of every kind, each with a name of its own, and a reason for every exception."""
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 300
+    assert min(len(attacks) for attacks in KINDS.values()) >= 20
+    assert all(bool(attack.why) == bool(attack.allowed) and "A" not in attack.allowed for attack in ATTACKS)
 
 
 @pytest.mark.parametrize("attack", named(ATTACKS))
@@ -62,7 +65,7 @@ def test_an_attack_is_stopped_in_the_cell(cells, scene, attack):
 @pytest.mark.parametrize("attack", named([attack for attack in ATTACKS if attack.works_outside]))
 def test_the_attack_works_without_a_cell(no_cells, scene, attack):
     """Negative control: were the cell not there, the attack would succeed. Otherwise it tests nothing."""
-    assert scene.evidence(no_cells, attack) is not None
+    assert scene.evidence_outside(no_cells, attack) is not None
 
 
 def test_a_live_sweep_reaches_no_call_that_is_not_listed(cells):

@@ -109,10 +109,12 @@ def test_signals_reach_only_the_cell_itself(ask):
 
 
 def test_limits_can_be_read_and_not_set(ask):
-    """A pointer to new limits is refused whichever of its halves is not null."""
+    """One's own. A pointer to new limits is refused whichever of its halves is not null."""
     assert ask("prlimit64", 0, 7, 0, 1 << 40) == ALLOW
     for pointer in (1, 1 << 32, (1 << 63) + 1):
         assert ask("prlimit64", 0, 7, pointer, 0) == DENIED
+    assert ask("prlimit64", 1, 7, 0, 1 << 40) == ALLOW
+    assert ask("prlimit64", 12345, 7, 0, 1 << 40) == DENIED
 
 
 def test_control_calls_pass_by_value(ask):
