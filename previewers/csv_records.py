@@ -10,18 +10,19 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blobs.domain.ranges import ItemRange
 from blobs.reading.index import Index, Offsets
-from blobs.reading.source import Source
+from blobs.reading.source import BytesSource, Source
+from blobs.reading.stretches import Needle, Stretch, Trust, line_blocks, marked_stretches
 
 RECORDS_PER_MARK = 1024
 _CSV_CELL_CHARS_MAX = 128 * 1024  # the limit that Python's csv has unless a process sets another
-_BLOCK_BYTES = 256 * 1024
 _QUOTE, _LF, _CR = 34, 10, 13
 
 Positions = NDArray[np.int64]
@@ -103,7 +104,7 @@ def each_record(source: Source, start: int, grammar: Grammar) -> Iterator[tuple[
     at = record_at = start
     pieces: list[bytes] = []
     is_open = False
-    for _, block in _line_blocks(source, start):
+    for _, block in line_blocks(source, start):
         is_plain = not grammar.is_quoted or b'"' not in block
         for line in block.splitlines(keepends=True):
             at += len(line)
@@ -156,7 +157,7 @@ class RecordIndex:
         return [self.count, self.width, self.first_width, self.odd]
 
     def _find(self, start: int) -> None:
-        for at, block in _line_blocks(self._source, start):
+        for at, block in line_blocks(self._source, start):
             self._add(at, block)
         if self._is_open:
             self._keep(np.array([self._record_at]), np.array([1]), np.array([self._delimiters + 1]))
@@ -170,6 +171,39 @@ class RecordIndex:
         walked = each_record(self._source, self.marks[mark], self._grammar)
         return islice(walked, start - mark * RECORDS_PER_MARK, stop - mark * RECORDS_PER_MARK)
 
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch]:
+        """The bytes of whole records from the first of the range or a little before to its last or a little after."""
+        return marked_stretches(
+            self._source,
+            self.marks,
+            RECORDS_PER_MARK,
+            ItemRange(span.start, min(span.stop, self.count)),
+            trust=partial(self._trust, needle),
+            starts=self._starts,
+        )
+
+    def _trust(self, needle: Needle, raw: bytes) -> Trust:
+        """A cell's text lies in one piece in its record, quotes apart; beside it lies what parts cells."""
+        mark = self._grammar.delimiter.encode()
+        has_quotes = self._grammar.is_quoted and b'"' in raw
+        if has_quotes:
+            octets = np.frombuffer(raw, np.uint8)
+            quotes = np.flatnonzero(octets == _QUOTE)
+            if not _is_well_formed(octets, quotes, self._grammar, is_open=False):
+                return Trust.NONE
+        if needle.literal is not None:
+            wanted = needle.literal.encode()
+            if self._grammar.is_quoted and b'"' in wanted:
+                return Trust.NONE
+            return Trust.CANDIDATES if mark in wanted or b"\n" in wanted or b"\r" in wanted else Trust.EXACT
+        if needle.is_anchored or (has_quotes and (b'""' in raw or _are_inside(octets, quotes).any())):
+            return Trust.NONE
+        return Trust.CANDIDATES
+
+    def _starts(self, begin: int, raw: bytes) -> Positions:
+        del begin
+        return np.array([at for at, _ in each_record(BytesSource(raw), 0, self._grammar)], np.int64)
+
     def place(self, record: int) -> int:
         """Where a record begins; past the last one, the end of the source."""
         return next((at for at, _ in self.records(record, record + 1)), self._source.size)
@@ -179,7 +213,7 @@ class RecordIndex:
         quotes = (
             np.flatnonzero(octets == _QUOTE) if self._grammar.is_quoted and b'"' in block else np.empty(0, np.int64)
         )
-        if not self._is_well_formed(octets, quotes):
+        if not _is_well_formed(octets, quotes, self._grammar, is_open=self._is_open):
             self._add_by_line(at, block)
             return
         is_open = int(self._is_open)
@@ -205,23 +239,6 @@ class RecordIndex:
         self._keep(starts, sizes, widths)
         self._record_at = at + int(ends[-1]) + 1
         self._delimiters = len(delimiters) - int(before[-1])
-
-    def _is_well_formed(self, octets: NDArray[np.uint8], quotes: Positions) -> bool:
-        """Every quote opens a cell at its beginning, closes it at its end, or is doubled."""
-        if not len(quotes):
-            return True
-        first = 1 if self._is_open else 0
-        openers, closers = quotes[first::2], quotes[1 - first :: 2]
-        before = octets[openers - 1]
-        before[openers == 0] = _LF
-        after = octets[np.minimum(closers + 1, len(octets) - 1)]
-        after[closers + 1 == len(octets)] = _LF
-        return self._may_neighbour(before) and self._may_neighbour(after)
-
-    def _may_neighbour(self, octets: NDArray[np.uint8]) -> bool:
-        delimiter = ord(self._grammar.delimiter)
-        allowed = (octets == delimiter) | (octets == _LF) | (octets == _CR) | (octets == _QUOTE)
-        return bool(allowed.all())
 
     def _add_by_line(self, at: int, block: bytes) -> None:
         starts, sizes, widths = [], [], []
@@ -252,6 +269,28 @@ class RecordIndex:
         self.count += len(starts)
 
 
+def _is_well_formed(octets: NDArray[np.uint8], quotes: Positions, grammar: Grammar, *, is_open: bool) -> bool:
+    """Every quote opens a cell at its beginning, closes it at its end, or is doubled."""
+    if not len(quotes):
+        return True
+    first = 1 if is_open else 0
+    openers, closers = quotes[first::2], quotes[1 - first :: 2]
+    before = octets[openers - 1]
+    before[openers == 0] = _LF
+    after = octets[np.minimum(closers + 1, len(octets) - 1)]
+    after[closers + 1 == len(octets)] = _LF
+    beside = np.concatenate((before, after))
+    delimiter = ord(grammar.delimiter)
+    return bool(((beside == delimiter) | (beside == _LF) | (beside == _CR) | (beside == _QUOTE)).all())
+
+
+def _are_inside(octets: NDArray[np.uint8], quotes: Positions) -> NDArray[np.bool_]:
+    """Which line ends of whole records lie inside of quotes."""
+    ends = np.flatnonzero((octets == _LF) | (octets == _CR))
+    inside: NDArray[np.bool_] = np.searchsorted(quotes, ends) % 2 == 1
+    return inside
+
+
 def _without_end(line: bytes) -> bytes:
     if line.endswith(b"\r\n"):
         return line[:-2]
@@ -267,20 +306,3 @@ def _line_ends(octets: NDArray[np.uint8], block: bytes) -> Positions:
         is_end |= is_cr
     ends = np.flatnonzero(is_end)
     return ends if is_end[-1] else np.append(ends, len(octets))
-
-
-def _line_blocks(source: Source, start: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes in blocks that end with a line, each with its place."""
-    size_bytes = _BLOCK_BYTES
-    at = start
-    while at < source.size:
-        block = source.read(at, at + size_bytes)
-        if at + len(block) < source.size:
-            cut = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, -1) + 1
-            if not cut:
-                size_bytes *= 2
-                continue
-            block = block[:cut]
-        yield at, block
-        at += len(block)
-        size_bytes = _BLOCK_BYTES

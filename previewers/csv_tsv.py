@@ -1,7 +1,8 @@
 """CSV, TSV and their kin: rows of cells exactly as written."""
 
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 from blobs.domain.media_type import CSV
 from blobs.domain.ranges import ItemRange
@@ -10,6 +11,7 @@ from blobs.reading.decoding import UTF8, Encoding, detect, to_utf8
 from blobs.reading.index import Index, pack, unpack
 from blobs.reading.reader import Column, Confidence, Sample, Table, View
 from blobs.reading.source import Source
+from blobs.reading.stretches import Needle, Stretch
 from previewers.csv_dialect import Dialect, find_dialect
 from previewers.csv_records import Grammar, RecordIndex
 from previewers.json_sniff import are_lines, is_document, utf8_head
@@ -90,6 +92,14 @@ class CsvView(BaseView):
             if len(row) < width:
                 row.extend([None] * (width - len(row)))
             yield row
+
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch] | None:
+        """Runs of whole records. The header is a record, and no item: the first of all runs begins with item -1."""
+        if self._encoding.misfits:
+            return None
+        lead = int(self.has_header)
+        records = self._records.stretches(ItemRange(span.start + lead, span.stop + lead), needle)
+        return (replace(each, first=partial(int, each.first() - lead)) for each in records)
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The header and the file's own bytes of these rows; all rows are the file itself.

@@ -15,9 +15,11 @@ from blobs.reading.decoding import UTF8, Encoding, detect
 from blobs.reading.index import Index, Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
+from blobs.reading.stretches import Needle, Stretch, Trust
 from previewers.json_glimpse import glimpse
 from previewers.json_shape import shape_of
 from previewers.json_sniff import is_document, utf8_head
+from previewers.json_stretches import entry_stretches, trust
 from previewers.json_structure import (
     REPEATED_KEYS_BYTES_MAX,
     Outline,
@@ -136,6 +138,14 @@ class JsonView(BaseView):
     def text(self, start: int, stop: int) -> str:
         """The JSON text as written."""
         return self._text.text(start, stop)
+
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch] | None:
+        """Runs of entries as they are written, keys and what lies between them included."""
+        found = self._outline
+        is_in_order = found.kind != "scalar" and not found.repeated
+        if trust(needle) is Trust.NONE or not is_in_order:
+            return None
+        return entry_stretches(self._data, found, ItemRange(span.start, min(span.stop, len(found))), needle)
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """These entries as a document of the same kind, each as written; all of them are the text itself."""

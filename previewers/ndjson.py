@@ -4,8 +4,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
@@ -16,8 +19,10 @@ from blobs.reading.decoding import UTF8, Encoding, detect
 from blobs.reading.index import Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
+from blobs.reading.stretches import Needle, Stretch, Trust, marked_stretches
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
+from previewers.json_stretches import rewritten, trust
 from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, outline, read_source, repeated_keys
 from previewers.json_table import table_of
 from previewers.text_index import TextIndex, text_index
@@ -84,6 +89,25 @@ class NdjsonView(BaseView):
         for number, at in zip(self._bad_lines, self._bad, strict=True):
             _, line = next(_lines(self._data, at))
             yield number, line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch] | None:
+        """Runs of lines from one mark to another."""
+        told = trust(needle)
+        if told is Trust.NONE:
+            return None
+        return marked_stretches(
+            self._data,
+            self._marks,
+            ROWS_PER_MARK,
+            ItemRange(span.start, min(span.stop, self.count or 0)),
+            trust=lambda _: told,
+            starts=self._starts,
+            also=rewritten(needle),
+        )
+
+    def _starts(self, begin: int, raw: bytes) -> NDArray[np.int64]:
+        rows = takewhile(lambda row: row[0] < begin + len(raw), self._good_lines(begin))
+        return np.array([at - begin for at, _ in rows], np.int64)
 
     def index_bytes(self) -> bytes | None:
         """Where every so many rows begin, and the bad lines; none for what is read from a copy."""

@@ -11,6 +11,13 @@ _ESCAPES = re.compile(
 )
 _STEERING = re.compile("[\x00\x07\x08\x0e\x0f\x7f]")
 _ANY = re.compile("[\x00\x07\x08\x0e\x0f\x1b\x7f\x90\x98\x9b\x9d-\x9f]")
+_ANY_ASCII = (b"\x00", b"\x1b", b"\x07", b"\x08", b"\x0e", b"\x0f", b"\x7f")
+_ANY_BEYOND = re.compile(b"\xc2[\x90\x98\x9b\x9d-\x9f]")
+
+
+def steers(raw: bytes) -> bool:
+    """UTF-8 text holds something that `without_escapes` takes out."""
+    return any(each in raw for each in _ANY_ASCII) or (b"\xc2" in raw and _ANY_BEYOND.search(raw) is not None)
 
 
 def without_escapes(text: str) -> str:

@@ -1,6 +1,7 @@
 """Text and logs: one item a line."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
@@ -9,7 +10,8 @@ from blobs.reading.decoding import Encoding, detect, recognise
 from blobs.reading.index import pack, unpack
 from blobs.reading.reader import Confidence, Sample, View
 from blobs.reading.source import Source
-from previewers.terminal import without_escapes
+from blobs.reading.stretches import Needle, Stretch, Trust, line_blocks, line_starts
+from previewers.terminal import steers, without_escapes
 from previewers.text_index import RECIPE, TextIndex
 
 
@@ -41,6 +43,26 @@ class TextView(BaseView):
         """The lines of the range without their ends and without terminal escapes."""
         lines = self.index.each_line(span)
         return map(without_escapes, lines) if self.index.has_steering else lines
+
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch] | None:
+        """Blocks of lines. A block tells nothing where terminal escapes are to be taken out of it."""
+        if not self.encoding.is_utf8 or self.encoding.misfits:
+            return None
+        return self._stretches(span, needle)
+
+    def _stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch]:
+        start, stop = self.index.line_byte(span.start), self.index.line_byte(span.stop)
+        for at, raw in line_blocks(self.source, max(start, len(self.encoding.mark))):
+            if at >= stop:
+                return
+            yield Stretch(raw, self._trust(raw, needle), partial(self.index.byte_line, at), partial(line_starts, raw))
+
+    def _trust(self, raw: bytes, needle: Needle) -> Trust:
+        if self.index.has_steering and steers(raw):
+            return Trust.NONE
+        if b"\r" in raw and (needle.is_regex or "\r" in needle.pattern):
+            return Trust.NONE if needle.is_anchored else Trust.CANDIDATES
+        return Trust.EXACT
 
     def text_length(self) -> int:
         """The number of characters, line ends included."""

@@ -72,7 +72,7 @@ class TextIndex:
             self._bytes.append(at)
             self._lines.append(lines)
             self._characters.append(characters)
-            lines += _count_ends(raw, text, self.encoding)
+            lines += _count_ends(raw, self.encoding)
             characters += len(text)
             ends_in_line = text[-1] not in "\r\n"
             self.has_steering = self.has_steering or any(each in text for each in _STEERING)
@@ -103,6 +103,12 @@ class TextIndex:
     def line_byte(self, line: int) -> int:
         """Where a line begins, in bytes of the source; past the last one, the end."""
         return self._line_start(line)[0]
+
+    def byte_line(self, at: int) -> int:
+        """How many lines lie before a byte that begins one, in a text of which code units are bytes."""
+        block = max(0, bisect_right(self._bytes, at) - 1)
+        raw = self._source.read(self._bytes[block], at)
+        return self._lines[block] + _count_ends(raw, self.encoding)
 
     def line_character(self, line: int) -> int:
         """Where a line begins, in characters; past the last one, the end."""
@@ -167,9 +173,9 @@ def _split(text: str) -> list[str]:
     return text.split("\n")
 
 
-def _count_ends(raw: bytes, text: str, encoding: Encoding) -> int:
+def _count_ends(raw: bytes, encoding: Encoding) -> int:
     if encoding.unit_bytes > 1:
         return len(_ends(raw, encoding))
     if b"\r" in raw:
-        return text.count("\n") + text.count("\r") - text.count("\r\n")
+        return raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
     return int(np.count_nonzero(np.frombuffer(raw, np.uint8) == 10))

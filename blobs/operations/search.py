@@ -1,53 +1,28 @@
 """blob_search over one view: every item that matches, counted, the first ones shown, in time linear in the size."""
 
-import re
 import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from blobs.domain import exact_json
-from blobs.domain.errors import ToolInputError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import ENVELOPE_BYTES, chosen_columns, start_within
+from blobs.operations.finding import Pattern
 from blobs.operations.tools import SearchCall
 from blobs.reading.cutting import around
 from blobs.reading.reader import View
+from blobs.reading.stretches import Stretch, Trust
 
 TEXT_CHARS_MAX = 400
 """A match is shown with this much around it; the rest is one blob_read away."""
 
 _BLOCK_ITEMS = 512
+_SKIPPED_MAX = 256
 
-
-class _Engine(Protocol):
-    def search(self, text: str) -> Any: ...
-
-
-def compile_pattern(call: SearchCall) -> tuple[_Engine, _Engine | None]:
-    """The pattern for one item, and one that tells of a block of items whether any may match (None where it cannot).
-
-    RE2 runs in time linear in the text whatever the pattern; it has no look-around and no back-references.
-    """
-    import re2
-
-    options = re2.Options()
-    options.case_sensitive = not call.ignore_case
-    options.log_errors = False
-    pattern = call.pattern if call.regex else re2.escape(call.pattern)
-    try:
-        engine = re2.compile(pattern, options)
-        may_block = not re.search(r"\\[AzZ]|\(\?|\$|\^", pattern) if call.regex else "\n" not in call.pattern
-        return engine, engine if may_block else None
-    except re2.error as problem:
-        reason = problem.args[0].decode() if isinstance(problem.args[0], bytes) else str(problem.args[0])
-        raise ToolInputError(
-            f"pattern: not a regular expression that can run here ({reason}).",
-            hint="Look-around and back-references are not supported; set regex to false to find it literally.",
-            code="bad_pattern",
-        ) from None
+_Match = tuple[int, str | None, str, tuple[int, int]]
 
 
 def search(view: View, call: SearchCall, *, bytes_max: int, deadline: float, source_bytes: int) -> dict[str, Any]:
@@ -57,12 +32,12 @@ def search(view: View, call: SearchCall, *, bytes_max: int, deadline: float, sou
     (of the monotonic clock).
     """
     assert view.unit is not None
-    engine, prefilter = compile_pattern(call)
+    pattern = Pattern(call)
     total = view.count or 0
     start = start_within(call, total, view.unit)
     columns = chosen_columns(view, call.columns)
     names = None if columns is None or call.columns is None else [name for name, _ in columns]
-    hunt = _Hunt(view, engine, prefilter, names, deadline=deadline)
+    hunt = _Hunt(view, pattern, names, deadline=deadline)
     matches: list[dict[str, Any]] = []
     room = bytes_max - ENVELOPE_BYTES - 400 - 2 * len(exact_json.dumps(call.arguments()))
     resume: int | None = None
@@ -75,12 +50,14 @@ def search(view: View, call: SearchCall, *, bytes_max: int, deadline: float, sou
         room -= len(exact_json.dumps(shown)) + 1
         if len(matches) >= call.limit or room < 0:
             resume = index
+            hunt.is_counting = True
         else:
             matches.append(shown)
+    found += hunt.counted
     if resume is None and not hunt.is_done:
         resume = hunt.position
     if resume is None and names is None:
-        strays = [*_matching_strays(view, engine)]
+        strays = [*_matching_strays(view, pattern)]
         found += len(strays)
         matches += [each for each in strays if (room := room - len(exact_json.dumps(each)) - 1) > 0]
     whole = hunt.is_done and start == 0 and names is None
@@ -100,21 +77,69 @@ def search(view: View, call: SearchCall, *, bytes_max: int, deadline: float, sou
 
 
 class _Hunt:
-    """One walk over the items: which match, how far it came, how many bytes of text it looked at."""
+    """One walk over the items: which match, how far it came, how many bytes it looked at.
 
-    def __init__(
-        self, view: View, engine: _Engine, prefilter: _Engine | None, columns: list[str] | None, *, deadline: float
-    ) -> None:
-        self._view, self._engine, self._prefilter = view, engine, prefilter
+    `is_counting` says that matches need no longer be told; they are then only `counted` where that is quicker.
+    """
+
+    def __init__(self, view: View, pattern: Pattern, columns: list[str] | None, *, deadline: float) -> None:
+        self._view, self._pattern = view, pattern
         self._columns = columns
         self._deadline = deadline
         self.position = 0
         self.bytes = 0
         self.is_done = False
+        self.is_counting = False
+        self.counted = 0
 
-    def run(self, span: ItemRange) -> Iterator[tuple[int, str | None, str, tuple[int, int]]]:
+    def run(self, span: ItemRange) -> Iterator[_Match]:
         """Index, column, text and place of the first hit of each item that matches."""
         self.position = span.start
+        needle = self._pattern.needle
+        stretches = self._view.stretches(span, needle) if needle.is_scannable else None
+        if stretches is None:
+            yield from self._each(span)
+            self.is_done = self.position == span.stop
+            return
+        for stretch in stretches:
+            yield from self._within(stretch, span)
+            self.bytes += len(stretch.raw)
+            if time.monotonic() > self._deadline:
+                self.position = min(span.stop, stretch.first() + len(stretch.starts()))
+                return
+        self.position = span.stop
+        self.is_done = True
+
+    def _within(self, stretch: Stretch, span: ItemRange) -> Iterator[_Match]:
+        if stretch.trust is Trust.NONE:
+            first = stretch.first()
+            self.position = max(first, span.start)
+            looked_at = self.bytes
+            yield from self._each(ItemRange(self.position, min(span.stop, first + len(stretch.starts()))))
+            self.bytes = looked_at
+            return
+        hits = self._pattern.hits(stretch)
+        if hits is None:
+            return
+        first = stretch.first()
+        if self.is_counting and stretch.trust is Trust.EXACT and self._columns is None:
+            self.counted += sum(span.start <= first + place < span.stop for place in hits.matched.tolist())
+            return
+        wanted = [first + place for place in hits.places.tolist() if span.start <= first + place < span.stop]
+        for run in _runs(wanted):
+            items = self._view.items(ItemRange(run[0], run[-1] + 1))
+            awaited = iter(run)
+            number = next(awaited)
+            for index, item in enumerate(items, run[0]):
+                if index == number:
+                    texts = self._view.search_texts(item, self._columns)
+                    hit = self._first([(name, exact_json.clean(text)) for name, text in texts])
+                    if hit is not None:
+                        yield index, *hit
+                    number = next(awaited, -1)
+
+    def _each(self, span: ItemRange) -> Iterator[_Match]:
+        """Look at every item of the range, until the time is over."""
         items = iter(self._view.items(span))
         while block := list(islice(items, _BLOCK_ITEMS)):
             texts = [list(self._view.search_texts(item, self._columns)) for item in block]
@@ -125,7 +150,7 @@ class _Hunt:
                 texts = [[(name, exact_json.clean(text)) for name, text in each] for each in texts]
                 joined = exact_json.clean(joined)
                 self.bytes += len(joined.encode())
-            if self._prefilter is None or self._prefilter.search(joined):
+            if self._pattern.may_match_any(joined):
                 for offset, each in enumerate(texts):
                     hit = self._first(each)
                     if hit is not None:
@@ -133,14 +158,25 @@ class _Hunt:
             self.position += len(block)
             if time.monotonic() > self._deadline:
                 return
-        self.is_done = True
 
     def _first(self, texts: list[tuple[str | None, str]]) -> tuple[str | None, str, tuple[int, int]] | None:
         for column, text in texts:
-            match = self._engine.search(text)
-            if match is not None:
-                return column, text, match.span()
+            hit = self._pattern.search(text)
+            if hit is not None:
+                return column, text, hit
         return None
+
+
+def _runs(numbers: list[int]) -> Iterator[list[int]]:
+    """Ascending numbers, those together between which so few lie that to walk over them costs less than to seek."""
+    run: list[int] = []
+    for number in numbers:
+        if run and number - run[-1] > _SKIPPED_MAX:
+            yield run
+            run = []
+        run.append(number)
+    if run:
+        yield run
 
 
 def _shown(
@@ -157,13 +193,12 @@ def _shown(
     return shown
 
 
-def _matching_strays(view: View, engine: _Engine) -> Iterator[dict[str, Any]]:
+def _matching_strays(view: View, pattern: Pattern) -> Iterator[dict[str, Any]]:
     """Matches in what is no item, told by line: they can be read with unit lines."""
     for number, text in view.strays():
-        match = engine.search(text)
-        if match is not None:
-            start, stop = match.span()
-            yield {"line": number, "text": around(text, start, stop, TEXT_CHARS_MAX), "note": "a line that is no item"}
+        hit = pattern.search(text)
+        if hit is not None:
+            yield {"line": number, "text": around(text, *hit, TEXT_CHARS_MAX), "note": "a line that is no item"}
 
 
 def _texts(view: View, span: ItemRange) -> Iterator[str]:

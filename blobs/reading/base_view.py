@@ -10,6 +10,7 @@ from blobs.domain.media_type import JSON, NDJSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.reader import Column, Part, Table, View
 from blobs.reading.source import Source
+from blobs.reading.stretches import Needle, Stretch
 
 _STRIDE = 256
 
@@ -128,6 +129,14 @@ class BaseView:
                     yield column.name, self.render(cell)
         else:
             yield None, self.render(item)
+
+    def stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch] | None:
+        """The items of the range as the bytes they are written in, and what those tell; None where they tell nothing.
+
+        The stretches follow each other without a gap; the first and the last may hold items outside of the range.
+        """
+        del span, needle
+        return None
 
     def place(self, index: int) -> dict[str, Any]:
         """Where an item lies beside its number, for matches of a search: `{"part", "part_item"}`, a sheet's `row` …"""

@@ -1,0 +1,100 @@
+"""Finding a pattern in items: in one, in several at once, and in their bytes.
+
+RE2 runs in time linear in the text whatever the pattern; it has no look-around and no back-references.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from blobs.domain.errors import ToolInputError
+from blobs.operations.tools import SearchCall
+from blobs.reading.stretches import Needle, Positions, Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The items of a stretch that may match, by their place in it, and those in whose bytes the pattern matches."""
+
+    places: Positions
+    matched: Positions
+
+
+class Pattern:
+    """What a call searches for; raises `ToolInputError` where it is no regular expression that can run here."""
+
+    def __init__(self, call: SearchCall) -> None:
+        self.needle = Needle(call.pattern, is_regex=call.regex, ignore_case=call.ignore_case)
+        self._engine = self._compiled(call.pattern, "")
+        self._may_span = not re.search(r"\\[AzZ]|\(\?|\$|\^", call.pattern) if call.regex else "\n" not in call.pattern
+
+    def search(self, text: str) -> tuple[int, int] | None:
+        """Where the first hit in the text of one item begins and ends."""
+        found = self._engine.search(text)
+        return None if found is None else found.span()
+
+    def may_match_any(self, joined: str) -> bool:
+        """Whether one of several texts, joined by line ends, may match."""
+        return not self._may_span or self._engine.search(joined) is not None
+
+    def hits(self, stretch: Stretch) -> Hits | None:
+        """The items of a stretch in whose bytes the pattern matches; None where there is none."""
+        import numpy as np
+
+        raw = stretch.raw
+        is_begun = self._in_bytes.search(raw) is not None
+        extra = [] if stretch.also is None else [each.start() for each in stretch.also.finditer(raw)]
+        if not is_begun and not extra:
+            return None
+        starts = stretch.starts()
+        found = self._places(raw, starts) if is_begun else np.zeros(0, np.int64)
+        return Hits(np.union1d(found, _items_at(starts, extra)) if extra else found, found)
+
+    def _places(self, raw: bytes, starts: Positions) -> Positions:
+        import numpy as np
+
+        if not self.needle.is_regex and not self.needle.ignore_case:
+            # Python's own engine finds many hits of a literal sooner, and cannot run long with one.
+            wanted = re.compile(re.escape(self.needle.pattern.encode()))
+            return _items_at(starts, [each.start() for each in wanted.finditer(raw)])
+        begins = starts.tolist()
+        places: list[int] = []
+        at = begins[0]
+        while (found := self._in_bytes.search(raw, at)) is not None:
+            item = bisect_right(begins, found.start()) - 1
+            places.append(item)
+            if item + 1 >= len(begins):
+                break
+            at = begins[item + 1]
+        return np.array(places, np.int64)
+
+    @cached_property
+    def _in_bytes(self) -> Any:
+        """For several items at once: `^` and `$` are the ends of lines, and no match goes over the end of one."""
+        return self._compiled(self.needle.pattern.encode(), b"(?m)" if self.needle.is_regex else b"")
+
+    def _compiled(self, pattern: Any, lead: Any) -> Any:
+        import re2
+
+        options = re2.Options()
+        options.case_sensitive = not self.needle.ignore_case
+        options.log_errors = False
+        options.never_nl = bool(lead)
+        try:
+            return re2.compile(lead + (pattern if self.needle.is_regex else re2.escape(pattern)), options)
+        except re2.error as problem:
+            reason = problem.args[0].decode() if isinstance(problem.args[0], bytes) else str(problem.args[0])
+            raise ToolInputError(
+                f"pattern: not a regular expression that can run here ({reason}).",
+                hint="Look-around and back-references are not supported; set regex to false to find it literally.",
+                code="bad_pattern",
+            ) from None
+
+
+def _items_at(starts: Positions, places: list[int]) -> Positions:
+    import numpy as np
+
+    found: Positions = np.unique(np.searchsorted(starts, np.array(places, np.int64), "right") - 1)
+    return found[found >= 0]

@@ -1,0 +1,141 @@
+"""Items as the bytes they are written in, for a search that looks at bytes first and at items only where it must."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from blobs.domain.ranges import ItemRange
+from blobs.reading.index import Offsets
+from blobs.reading.source import Source
+
+if TYPE_CHECKING:  # it takes long to load, and is needed where something was found
+    import numpy as np
+    from numpy.typing import NDArray
+
+STRETCH_BYTES = 256 * 1024
+"""What is looked at together: it stays in the caches while it is scanned."""
+STRETCH_BYTES_MAX = 64 * 1024 * 1024
+"""Items that are so large are looked at one by one."""
+
+Positions: TypeAlias = "NDArray[np.int64]"
+
+_UNSCANNABLE = re.compile(r"\\[AzZCQ]|\(\?[a-zA-Z]*-")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_LF, _CR = 10, 13
+
+
+class Trust(Enum):
+    """What the bytes of a stretch tell of its items."""
+
+    EXACT = "exact"
+    """An item matches where the pattern matches inside of its bytes, and nowhere else."""
+    CANDIDATES = "candidates"
+    """An item can match only where the pattern matches in its bytes, or where `also` does."""
+    NONE = "none"
+    """Nothing: each item must be looked at."""
+
+
+@dataclass(frozen=True)
+class Needle:
+    """What is searched for, as far as a view must know it to tell what its bytes tell."""
+
+    pattern: str
+    is_regex: bool
+    ignore_case: bool
+
+    @property
+    def literal(self) -> str | None:
+        """The pattern where it stands for itself."""
+        return None if self.is_regex else self.pattern
+
+    @cached_property
+    def is_scannable(self) -> bool:
+        """The pattern can be looked for in several items at once, `^` and `$` taken for ends of lines."""
+        return not (self.is_regex and _UNSCANNABLE.search(self.pattern))
+
+    @cached_property
+    def is_anchored(self) -> bool:
+        """The pattern may ask where an item begins or ends; a class such as `[^a]` does not."""
+        bare = _ESCAPED.sub("", self.pattern).replace("[^", "[")
+        return self.is_regex and ("^" in bare or "$" in bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive whole items: their bytes, and what is worked out only where something was found in those.
+
+    `first` tells the number of the first item, `starts` where in `raw` each begins.
+    """
+
+    raw: bytes
+    trust: Trust
+    first: Callable[[], int]
+    starts: Callable[[], Positions]
+    also: re.Pattern[bytes] | None = None
+
+
+def line_blocks(source: Source, start: int, size_bytes: int = STRETCH_BYTES) -> Iterator[tuple[int, bytes]]:
+    """The bytes from `start` on in blocks that end with a line, each with its place."""
+    wanted, at = size_bytes, start
+    while at < source.size:
+        block = source.read(at, at + wanted)
+        if at + len(block) < source.size:
+            cut = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, -1) + 1
+            if not cut:
+                wanted *= 2
+                continue
+            block = block[:cut]
+        yield at, block
+        at += len(block)
+        wanted = size_bytes
+
+
+def line_starts(raw: bytes) -> Positions:
+    """Where each line begins in bytes that begin one; LF, CRLF and CR end lines."""
+    import numpy as np
+
+    octets = np.frombuffer(raw, np.uint8)
+    is_end = octets == _LF
+    if b"\r" in raw:
+        is_cr = octets == _CR
+        is_cr[:-1] &= octets[1:] != _LF
+        is_end |= is_cr
+    starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(is_end) + 1))
+    return starts[:-1] if starts[-1] == len(raw) else starts
+
+
+def marked_stretches(
+    source: Source,
+    marks: Offsets,
+    marked_items: int,
+    span: ItemRange,
+    *,
+    trust: Callable[[bytes], Trust],
+    starts: Callable[[int, bytes], Positions],
+    also: re.Pattern[bytes] | None = None,
+) -> Iterator[Stretch]:
+    """Stretches from mark to mark, where every `marked_items`th item begins at the next of `marks`.
+
+    `trust` is asked of the bytes of a stretch, `starts` of where it begins and its bytes. What is too large to be held
+    tells nothing.
+    """
+    import numpy as np
+
+    first = span.start // marked_items
+    last = min(len(marks), -(-span.stop // marked_items))
+    while first < last:
+        begin, following = marks[first], first + 1
+        while following < last and marks[following] - begin < STRETCH_BYTES:
+            following += 1
+        end = marks[following] if following < len(marks) else source.size
+        number = partial(int, first * marked_items)
+        if end - begin <= STRETCH_BYTES_MAX:
+            raw = source.read(begin, end)
+            yield Stretch(raw, trust(raw), number, partial(starts, begin, raw), also)
+        else:
+            nowhere: Positions = np.zeros((following - first) * marked_items, np.int64)
+            yield Stretch(b"", Trust.NONE, number, nowhere.copy)
+        first = following
