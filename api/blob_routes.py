@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from api.exact_requests import ExactJson
-from api.receiving import declared_digest, declared_type, receive_body, repr_digest
+from api.receiving import declared_digest, declared_type, receive_blob, repr_digest
 from api.sending import answer_with
 from blobs.client import Blobs, Conversation
 from blobs.domain import exact_json
@@ -20,6 +20,7 @@ from blobs.domain.errors import CallerError
 from blobs.domain.limits import KIB
 from blobs.domain.media_type import BINARY, JSON
 from blobs.domain.reference import Reference
+from blobs.storage.room import Room
 
 _OF_A_DIGEST = "private, immutable, max-age=31536000"
 """The bytes of a digest never change."""
@@ -34,8 +35,9 @@ async def post_blob(request: Request) -> Response:
     """Store the body as a blob; answers its reference."""
     blobs: Blobs = request.state.blobs
     name = request.query_params.get("name")
-    put = partial(_put, blobs, media_type=declared_type(request), name=name, expected=declared_digest(request))
-    reference = await receive_body(request, put, bytes_max=blobs.service.limits.blob_bytes_max)
+    expected = declared_digest(request)
+    put = partial(_put, blobs, media_type=declared_type(request), name=name, expected=expected)
+    reference = await receive_blob(request, put, expected=expected)
     return _created(reference)
 
 
@@ -53,15 +55,10 @@ async def post_conversation_blob(request: Request) -> Response:
     chat = await to_thread.run_sync(blobs.find_conversation, request.path_params["c"])
     name = request.query_params.get("name")
     media_type = declared_type(request)
-    put = partial(
-        _put,
-        blobs,
-        media_type=media_type,
-        name=name,
-        expected=declared_digest(request),
-        may_refer=media_type == JSON and name is None,
-    )
-    reference = await receive_body(request, put, bytes_max=blobs.service.limits.blob_bytes_max)
+    expected = declared_digest(request)
+    may_refer = media_type == JSON and name is None
+    put = partial(_put, blobs, media_type=media_type, name=name, expected=expected, may_refer=may_refer)
+    reference = await receive_blob(request, put, expected=expected)
     handle = await to_thread.run_sync(chat.attach, reference)
     return ExactJson(handle, 201, {"Location": f"/v1/conversations/{quote(chat.id, safe='')}/blobs/{handle['blob']}"})
 
@@ -88,12 +85,13 @@ def _put(
     name: str | None,
     expected: str | None,
     may_refer: bool = False,
+    room: Room | None = None,
 ) -> dict[str, Any]:
     if may_refer and isinstance(content, bytes):
         reference = _as_reference(content)
         if reference is not None:
             return reference
-    return blobs.put(content, type=media_type, name=name, expected=expected)
+    return blobs.put(content, type=media_type, name=name, expected=expected, room=room)
 
 
 def _as_reference(content: bytes) -> dict[str, Any] | None:

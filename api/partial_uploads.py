@@ -21,6 +21,7 @@ from blobs.client import Blobs
 from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError, ConflictError, LimitError, NotFoundError
 from blobs.storage.disk import flush_folder, make_folder, store_errors, write_all
+from blobs.storage.room import Room
 
 _ID = re.compile(r"[0-9a-f]{32}\Z")
 
@@ -48,21 +49,19 @@ class PartialUploads:
         self._grace_s = service.limits.grace_ms / 1000
 
     def begin(self, *, length: int, media_type: str | None, name: str | None, expected: str | None) -> Upload:
-        """A new upload of `length` bytes; `LimitError` where that is more than a blob may have."""
+        """A new upload of `length` bytes; `LimitError` where a blob may not be so large or the tenant has no room."""
         most = self._blobs.service.limits.blob_bytes_max
         if length > most:
             raise LimitError(f"Upload-Length: {length} is more than {most} bytes.", hint="Split it into several blobs.")
         identity = secrets.token_hex(16)
         about = {"length": length, "type": media_type, "name": name, "digest": expected}
-        with store_errors(self._folder):
-            make_folder(self._folder)
-            self._sweep()
-            folder = self._folder / identity
-            folder.mkdir(mode=0o700)
-            _write(folder / "content", b"")
-            _write(folder / "about", exact_json.dumps(about))
-            flush_folder(folder)
-            flush_folder(self._folder)
+        room = self._room(identity)
+        room.hold(length)
+        try:
+            self._make(identity, about)
+        except BaseException:
+            room.release()
+            raise
         if length == 0:
             return self.append(identity, 0, ())
         return self.find(identity)
@@ -90,6 +89,7 @@ class PartialUploads:
             found = self.find(identity)
             check_offset(found, offset)
             if found.reference is None:
+                self._room(identity).hold(about["length"])  # until it expires, which is later now
                 _fill(file, offset, chunks, about["length"])
                 if os.fstat(file).st_size == about["length"]:
                     self._finish(folder, about)
@@ -99,7 +99,26 @@ class PartialUploads:
         """Forget an upload; `NotFoundError` where there is none."""
         folder = self._at(identity)
         with store_errors(folder), _gone_is_not_found(), _locked(folder / "content"):
-            shutil.rmtree(folder)
+            self._forget(folder)
+
+    def _make(self, identity: str, about: dict[str, Any]) -> None:
+        with store_errors(self._folder):
+            make_folder(self._folder)
+            self._sweep()
+            folder = self._folder / identity
+            folder.mkdir(mode=0o700)
+            _write(folder / "content", b"")
+            _write(folder / "about", exact_json.dumps(about))
+            flush_folder(folder)
+            flush_folder(self._folder)
+
+    def _room(self, identity: str) -> Room:
+        """What is held for an upload; free again when that expires."""
+        return self._blobs.service.store.room(self._blobs.tenant_name, name=f"upload {identity}")
+
+    def _forget(self, folder: Path) -> None:
+        shutil.rmtree(folder)
+        self._room(folder.name).release()
 
     def _at(self, identity: str) -> Path:
         if not _ID.match(identity):
@@ -115,11 +134,18 @@ class PartialUploads:
     def _finish(self, folder: Path, about: dict[str, Any]) -> None:
         try:
             with (folder / "content").open("rb") as content:
-                reference = self._blobs.put(content, type=about["type"], name=about["name"], expected=about["digest"])
+                reference = self._blobs.put(
+                    content,
+                    type=about["type"],
+                    name=about["name"],
+                    expected=about["digest"],
+                    room=self._room(folder.name),
+                )
         except BlobsError as fault:
             if fault.status < 500:  # it can never be stored: another try would end the same
-                shutil.rmtree(folder)
+                self._forget(folder)
             raise
+        self._room(folder.name).release()  # where the blob was there already
         _write(folder / "reference.new", exact_json.dumps(reference))
         (folder / "reference.new").rename(folder / "reference")
         flush_folder(folder)

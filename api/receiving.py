@@ -9,6 +9,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import anyio
 from anyio import from_thread, to_thread
@@ -16,6 +17,7 @@ from fastapi import Request
 
 from api.exact_requests import body_chunks, check_length, cut_off, too_large
 from api.problems import UnsupportedTypeError
+from blobs.client import Blobs
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, BusyError, CallerError
 from blobs.domain.limits import MIB
@@ -30,7 +32,8 @@ UPLOADS_MAX = 256
 BYTE_THREADS = 32
 """Threads that bytes have for themselves, so that they need not wait for turns and tool calls."""
 
-Put = Callable[[bytes | Iterator[bytes]], dict[str, object]]
+Put = Callable[..., dict[str, object]]
+"""Takes bytes or an iterator of bytes."""
 
 _SHA256 = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]*):\s*(?:;[^,]*)?(?=,|\Z)")
 
@@ -54,6 +57,25 @@ async def receive_body(request: Request, put: Put, *, bytes_max: int) -> dict[st
         return await _Pipe(first, body).run(put)
     finally:
         places.release_on_behalf_of(body)
+
+
+async def receive_blob(request: Request, put: Put, *, expected: str | None) -> dict[str, object]:
+    """As `receive_body`, for a body that becomes a blob of the tenant's: `put` takes the `room` that is held for it.
+
+    Raises `LimitError` before reading where the declared length is more than the tenant has room for.
+    """
+    blobs: Blobs = request.state.blobs
+    limits = blobs.service.limits
+    length = check_length(request, bytes_max=limits.blob_bytes_max)
+    if limits.tenant_bytes_max is None:
+        return await receive_body(request, put, bytes_max=limits.blob_bytes_max)
+    threads = request.app.state.byte_threads
+    room = await to_thread.run_sync(partial(blobs.room, length, expected=expected), limiter=threads)
+    try:
+        return await receive_body(request, partial(put, room=room), bytes_max=limits.blob_bytes_max)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(room.release, limiter=threads)
 
 
 class _Body:

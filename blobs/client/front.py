@@ -1,6 +1,7 @@
 """`Blobs`: one tenant's blobs and conversations."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -17,7 +18,9 @@ from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
 from blobs.settings import Settings, load_settings
 from blobs.storage.blob_store import StoredBlob, now_ms
+from blobs.storage.content import PACKED_BYTES_MAX
 from blobs.storage.keeping import Pin
+from blobs.storage.room import Room
 from blobs.wiring import Service, build
 
 
@@ -74,16 +77,34 @@ class Blobs:
         type: str | None = None,  # noqa: A002  # the word of the design
         name: str | None = None,
         expected: str | None = None,
+        room: Room | None = None,
     ) -> dict[str, Any]:
-        """Store bytes, a file by its path, or a stream; answers the reference. Durable on return."""
+        """Store bytes, a file by its path, or a stream; answers the reference. Durable on return.
+
+        `expected` is the digest that they must have; `room` what `room` held for them.
+        """
         media_type = parse_media_type(type) if type is not None else declared_type(name or content)
         wanted = Digest.parse(expected) if expected is not None else None
+        put = partial(self._desk.store.put, self.tenant_name, media_type=media_type, expected=wanted, room=room)
         if isinstance(content, str | Path):
             with open_file(Path(content)) as file:
-                stored = self._desk.store.put(self.tenant_name, file, media_type=media_type, expected=wanted)
+                stored = put(file)
         else:
-            stored = self._desk.store.put(self.tenant_name, content, media_type=media_type, expected=wanted)
+            stored = put(content)
         return stored.reference.to_json()
+
+    def room(self, size: int | None, *, expected: str | None = None) -> Room:
+        """Hold room for a large body of this length before it is read; `LimitError` where there is none.
+
+        What is small, of unknown length, or said to be a blob that is there is looked at by `put`. To be released.
+        """
+        store, tenant = self._desk.store, self.tenant_name
+        room = store.room(tenant)
+        if room.is_bounded and size is not None and size > PACKED_BYTES_MAX:
+            wanted = Digest.parse(expected) if expected is not None else None
+            if store.needs_room(tenant, wanted):
+                room.hold(size)
+        return room
 
     def content(self, reference: Mapping[str, Any] | str) -> bytes:
         """All bytes of a blob, by its reference or digest; `NotFoundError` where this tenant has none of it."""

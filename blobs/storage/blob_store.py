@@ -23,6 +23,7 @@ from blobs.storage.checking import CheckedFiles
 from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
 from blobs.storage.keeping import BlobRecord, Derivation
+from blobs.storage.room import Room
 
 CHUNK_BYTES = 1024 * 1024
 """Large enough that a call per chunk costs nothing beside hashing it, small enough for many streams at once."""
@@ -74,24 +75,36 @@ class BlobStore:
         expected: Digest | None = None,
         size_max: int | None = None,
         derivation: Derivation | None = None,
+        room: Room | None = None,
     ) -> Stored:
         """Store content and answer its reference; durable on return. Memory is constant however large it is.
 
         A tenant's equal contents are stored once. A blob with a `derivation` is kept as long as its source, and no
-        longer unless it is used in its own right. Raises `DigestMismatchError` where the content does not have the
-        `expected` digest, `NotFoundError` where the source of a derivation is gone, `LimitError` over `size_max` or
-        `blob_bytes_max`, `StoreError` where the store fails, and whatever reading the content raises; nothing is stored
-        then.
+        longer unless it is used in its own right; it counts for `tenant_bytes_max`, but is never refused for it. `room`
+        is what is held for the content already; its caller releases it. Raises `DigestMismatchError` where the content
+        does not have the `expected` digest, `NotFoundError` where the source of a derivation is gone, `LimitError` over
+        `size_max`, `blob_bytes_max` or `tenant_bytes_max`, `StoreError` where the store fails, and whatever reading the
+        content raises; nothing is stored then.
         """
         most = min(self._limits.blob_bytes_max, self._limits.blob_bytes_max if size_max is None else size_max)
         chunks = _bounded(_chunks(content), most)
-        put = _Put(tenant, media_type, expected, derivation)
-        head = bytearray()
-        for chunk in chunks:
-            head += chunk
-            if len(head) > PACKED_BYTES_MAX:
-                return self._put_large(put, bytes(head), chunks)
-        return self._put_small(put, bytes(head))
+        with self.room(tenant) as own:
+            put = _Put(tenant, media_type, expected, derivation, room or own)
+            head = bytearray()
+            for chunk in chunks:
+                head += chunk
+                if len(head) > PACKED_BYTES_MAX:
+                    return self._put_large(put, bytes(head), chunks)
+            return self._put_small(put, bytes(head))
+
+    def room(self, tenant: str, *, name: str | None = None) -> Room:
+        """Room for bytes of the tenant's, to be held before they come; `name` goes on with what was held under it."""
+        return Room(self._catalog, tenant, self._limits, self._clock, name=name)
+
+    def needs_room(self, tenant: str, expected: Digest | None) -> bool:
+        """Whether a put would add to the tenant's blobs: not if it is said to be one that is there."""
+        record = None if expected is None else self._catalog.find_blob(tenant, expected)
+        return record is None or record.is_corrupt
 
     def open(self, tenant: str, digest: Digest) -> "StoredBlob":
         """A blob of the tenant's, to read. `NotFoundError` where the tenant has none of this digest."""
@@ -114,6 +127,7 @@ class BlobStore:
         put.check(digest)
         if self._use(put, digest):
             return put.stored(digest, len(content), was_new=False)
+        put.hold(len(content))
         written_ms = self._clock()
         key = self._content.put(digest, content)
         return self._record(put, BlobRecord(digest, len(content), key, written_ms))
@@ -121,13 +135,18 @@ class BlobStore:
     def _put_large(self, put: "_Put", head: bytes, rest: Iterator[memoryview]) -> Stored:
         hasher = hashlib.sha256(head)
         size = len(head)
+        is_counted = self.needs_room(put.tenant, put.expected)
         with self._content.writer() as writer:
+            if is_counted:
+                put.hold(size, is_growing=True)
             writer.write(head)
             del head
             for chunk in rest:
+                size += len(chunk)
+                if is_counted:
+                    put.hold(size, is_growing=True)
                 hasher.update(chunk)
                 writer.write(chunk)
-                size += len(chunk)
             digest = Digest.from_bytes(hasher.digest())
             put.check(digest)
             if self._use(put, digest):
@@ -148,7 +167,10 @@ class BlobStore:
         record names are collected.
         """
         record = replace(written, used_ms=0 if put.derivation else written.created_ms)
-        winner = self._catalog.add_blob(put.tenant, record, derivation=put.derivation)
+        winner = self._catalog.add_blob(
+            put.tenant, record, derivation=put.derivation, reservation=put.room.name if put.room.is_bounded else None
+        )
+        put.room.settle()
         if winner.key != record.key:
             self._content.delete(record.key)
         elif self._clock() - record.created_ms > LEFT_BEHIND_MS:
@@ -172,6 +194,12 @@ class _Put:
     media_type: str
     expected: Digest | None
     derivation: Derivation | None
+    room: Room
+
+    def hold(self, size: int, *, is_growing: bool = False) -> None:
+        """Have room for so many bytes, unless they are derived: those nobody chose to have."""
+        if self.derivation is None:
+            (self.room.grow if is_growing else self.room.hold)(size)
 
     def check(self, digest: Digest) -> None:
         """Raise `DigestMismatchError` where the bytes are not the expected ones."""

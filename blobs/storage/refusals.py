@@ -47,6 +47,7 @@ def over_quota(size: int, *, used: int, bytes_max: int) -> LimitError:
     """The tenant has no room for so many bytes."""
     return LimitError(
         f"There is no room for {size:,} more bytes: tenant_bytes_max is {bytes_max:,}, and {used:,} are used.",
+        code="over_quota",
         hint="Delete conversations and collect what nothing names, or have the limit raised.",
     )
 

@@ -10,6 +10,7 @@ from blobs.storage.memory import MemoryCatalog, MemoryContentStore
 from blobs.storage.packs import Slice
 from blobs.storage.sqlite import SqliteCatalog
 from blobs.testing.collecting import CollectingContract
+from blobs.testing.quotas import QuotaContract
 from blobs.testing.storage import BlobStoreContract, CatalogContract, ContentStoreContract
 
 
@@ -68,3 +69,13 @@ class TestCollectingOnDisk(CollectingContract):
         held = bytearray(whole[start:stop])
         change(held)
         path.write_bytes(whole[:start] + held + whole[stop:])
+
+
+class TestQuotasInMemory(QuotaContract):
+    def make_stores(self, folder: Path) -> tuple[ContentStore, Catalog]:
+        return MemoryContentStore(), MemoryCatalog()
+
+
+class TestQuotasOnDisk(QuotaContract):
+    def make_stores(self, folder: Path) -> tuple[ContentStore, Catalog]:
+        return LocalContentStore(folder / "content"), SqliteCatalog(folder / "catalog.db")
