@@ -9,9 +9,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from blobs.domain.ranges import ItemRange
-from blobs.reading.base_view import BaseView
-from blobs.reading.reader import Column, Confidence, Sample, Table
+from blobs.reading.reader import Confidence, Sample
 from blobs.reading.source import Source
+from previewers.arrow_rows import ArrowRowsView, cut
 from previewers.parsing import parsing
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ STREAM_TYPE = "application/vnd.apache.arrow.stream"
 _FILE_MAGIC = b"ARROW1"
 _CONTINUATION = b"\xff\xff\xff\xff"
 _SCHEMA_HEADER = 1
-_ROWS_AT_ONCE = 1024
 _WHAT = "Arrow data"
 
 
@@ -44,40 +43,23 @@ class ArrowReader:
         return ArrowView(source)
 
 
-class ArrowView(BaseView):
+class ArrowView(ArrowRowsView):
     """The rows of Arrow IPC data."""
 
-    unit = "rows"
+    what = _WHAT
 
     def __init__(self, source: Source) -> None:
         import pyarrow as pa  # heavy: only once a file is opened
-
-        from previewers.arrow_tables import columns_of
 
         super().__init__()
         self._is_file = source.read(0, len(_FILE_MAGIC)) == _FILE_MAGIC
         with parsing(_WHAT):
             self._buffer = pa.py_buffer(source.buffer())
             self._options = pa.ipc.IpcReadOptions(use_threads=False)  # a cell may not start threads
-            self._schema: pa.Schema = self._opened().schema
+            schema = self._opened().schema
             rows = [batch.num_rows for batch in self._raw(0)]
-            self.columns: list[Column] | None = columns_of(self._schema)
         self._starts = [0, *accumulate(rows)]
-        self.count: int | None = self._starts[-1]
-        if any("BLOB" in column.type for column in self.columns or []):
-            self.notes.append(r"binary cells are shown as \xNN, their first 256 bytes; SQL and Python have them whole")
-
-    def items(self, span: ItemRange) -> Iterator[list[Any]]:
-        """Rows as arrays of exact JSON values; raises `UnreadableError` over a damaged batch."""
-        from previewers.arrow_values import json_values
-
-        for batch in self._batches(span):
-            for at in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                part = batch.slice(at, _ROWS_AT_ONCE)
-                with parsing(_WHAT):
-                    columns = [json_values(column) for column in part.columns]
-                for row in range(part.num_rows):
-                    yield [column[row] for column in columns]
+        self._describe(schema, self._starts[-1])
 
     def facts(self) -> dict[str, Any]:
         """How many record batches there are."""
@@ -94,13 +76,6 @@ class ArrowView(BaseView):
                 writer.write_batch(batch)
         return sink.getvalue().to_pybytes(), STREAM_TYPE
 
-    def table(self) -> Table:
-        """All rows as Arrow data."""
-        from previewers.arrow_tables import table_of
-
-        whole = ItemRange(0, self.count or 0)
-        return table_of(self._schema, lambda: self._batches(whole))
-
     def _batches(self, span: ItemRange) -> Iterator["pa.RecordBatch"]:
         """Validated record batches of exactly the rows of the range."""
         starts = self._starts
@@ -115,8 +90,7 @@ class ArrowView(BaseView):
             with parsing(_WHAT):
                 batch = next(batches)
                 batch.validate(full=True)
-            skipped = max(0, span.start - starts[place])
-            kept = batch.slice(skipped, min(batch.num_rows, span.stop - starts[place]) - skipped)
+            kept = cut(batch, starts[place], span)
             if kept.num_rows:
                 yield kept
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from blobs.domain.errors import UnreadableError
 from blobs.domain.media_type import PARQUET
 from blobs.domain.ranges import ItemRange
-from blobs.reading.base_view import BaseView
-from blobs.reading.reader import Column, Confidence, Sample, Table
+from blobs.reading.reader import Confidence, Sample, Table
 from blobs.reading.source import Source
+from previewers.arrow_rows import ArrowRowsView
 from previewers.parsing import parsing
 
 if TYPE_CHECKING:
@@ -46,16 +46,14 @@ class ParquetReader:
         return ParquetView(source)
 
 
-class ParquetView(BaseView):
+class ParquetView(ArrowRowsView):
     """The rows of a Parquet file."""
 
-    unit = "rows"
+    what = _WHAT
 
     def __init__(self, source: Source) -> None:
         import pyarrow as pa  # heavy: only once a file is opened
         import pyarrow.parquet
-
-        from previewers.arrow_tables import columns_of
 
         super().__init__()
         with parsing(_WHAT):
@@ -68,29 +66,15 @@ class ParquetView(BaseView):
             )
             metadata = self._file.metadata
             has_int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
-            self._schema: pa.Schema = self._file.schema_arrow
             self._group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
             self._group_bytes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
             self._created_by = str(metadata.created_by or "")[:_CREATED_BY_CHARS_MAX]
-            self.columns: list[Column] | None = columns_of(self._schema)
-        self.count: int | None = sum(self._group_rows)
-        if metadata.num_rows != self.count or min(self._group_rows, default=0) < 0:
+        count = sum(self._group_rows)
+        if metadata.num_rows != count or min(self._group_rows, default=0) < 0:
             raise UnreadableError(f"The {_WHAT} is damaged: its footer counts rows in two ways.")
-        if any("BLOB" in column.type for column in self.columns or []):
-            self.notes.append(r"binary cells are shown as \xNN, their first 256 bytes; SQL and Python have them whole")
-
+        self._describe(self._file.schema_arrow, count)
         if has_int96:
             self.notes.append("timestamps of the old INT96 kind are given to the microsecond")
-
-    def items(self, span: ItemRange) -> Iterator[list[Any]]:
-        """Rows as arrays of exact JSON values; raises `UnreadableError` over a damaged page."""
-        from previewers.arrow_values import json_values
-
-        for batch in self._batches(span):
-            with parsing(_WHAT):
-                columns = [json_values(column) for column in batch.columns]
-            for row in range(batch.num_rows):
-                yield [column[row] for column in columns]
 
     def facts(self) -> dict[str, Any]:
         """How many row groups there are, and what wrote them."""
@@ -99,23 +83,9 @@ class ParquetView(BaseView):
             facts["created_by"] = self._created_by
         return facts
 
-    def slice(self, span: ItemRange) -> tuple[bytes, str]:
-        """The rows of a range as a Parquet file of the same columns."""
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        sink = pa.BufferOutputStream()
-        with parsing(_WHAT), pa.parquet.ParquetWriter(sink, self._schema, compression="zstd") as writer:
-            for batch in self._batches(span):
-                writer.write_batch(batch)
-        return sink.getvalue().to_pybytes(), PARQUET
-
     def table(self) -> Table:
-        """All rows as Arrow data."""
-        from previewers.arrow_tables import table_of
-
-        whole = ItemRange(0, self.count or 0)
-        return replace(table_of(self._schema, lambda: self._batches(whole)), is_parquet=True)
+        """All rows as Arrow data, which the file itself serves as well."""
+        return replace(super().table(), is_parquet=True)
 
     def _batches(self, span: ItemRange) -> Iterator["pa.RecordBatch"]:
         """Record batches of exactly the rows of the range; row groups outside of it are not touched."""
