@@ -11,7 +11,7 @@ from blobs.domain.media_type import PDF
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
 from blobs.reading.reader import Confidence, Sample
-from blobs.reading.source import Source
+from blobs.reading.source import Source, SourceFile
 from previewers.parsing import parsing
 
 if TYPE_CHECKING:
@@ -64,33 +64,6 @@ class _NeedsPasswordError(UnreadableError):
     """Its text cannot be had; its page tree as a rule can, for encryption leaves the structure of a PDF in the open."""
 
 
-class _SourceFile(io.RawIOBase):
-    """A source as a file that needs no closing: pypdf reads on as long as the view lives."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
-        if base + offset < 0:
-            raise OSError("before the start of the file")
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._source.read(self._at, self._at + len(buffer))
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
-
-
 class PdfView(BaseView):
     """The pages of a PDF, as text."""
 
@@ -120,7 +93,7 @@ class PdfView(BaseView):
         from pypdf.errors import PyPdfError
 
         try:
-            file = PdfReader(io.BufferedReader(_SourceFile(source)), strict=False)
+            file = PdfReader(io.BufferedReader(SourceFile(source)), strict=False)
             if not file.is_encrypted:
                 _ = len(file.pages)
         except PyPdfError:

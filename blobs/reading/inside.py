@@ -15,7 +15,7 @@ from blobs.domain.limits import MIB
 from blobs.domain.media_type import CSV, JSON, NDJSON, TEXT
 from blobs.reading.opening import Opened, recognise
 from blobs.reading.registry import Registry
-from blobs.reading.source import Source
+from blobs.reading.source import Source, SourceFile
 
 INSIDE_BYTES_MAX = 256 * MIB
 """The most that is unpacked at once, all levels together: it is held in memory, and a cell has 1 GiB."""
@@ -68,7 +68,7 @@ class _InnerSource:
 
     def open(self) -> BinaryIO:
         """A new file over the bytes; nothing is copied."""
-        return io.BufferedReader(_Window(self))
+        return io.BufferedReader(SourceFile(self))
 
     def buffer(self) -> memoryview:
         """All bytes without copying them."""
@@ -100,35 +100,6 @@ class PieceSource(_InnerSource):
 
     def buffer(self) -> memoryview:
         return self._outer.buffer()[self._start : self._start + self.size]
-
-
-class _Window(io.RawIOBase):
-    """A source as a seekable raw file."""
-
-    def __init__(self, source: _InnerSource) -> None:
-        self._source, self._at = source, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
-        if base + offset < 0:
-            raise OSError("cannot seek before the beginning")
-        self._at = base + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the base class names no buffer type
-        piece = self._source.read(self._at, self._at + len(buffer)) if self._at < self._source.size else b""
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
 
 
 def unpack(chunks: Iterable[bytes], *, packed_bytes: int, outer: Source, noun: str, advice: str) -> UnpackedSource:

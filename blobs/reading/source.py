@@ -72,3 +72,33 @@ class FileSource:
     def close(self) -> None:
         """Release the file; memory views given out keep the map alive."""
         self._file.close()
+
+
+class SourceFile(io.RawIOBase):
+    """A source as a seekable file that needs no closing; wrap it in `io.BufferedReader`."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._at = source, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place, also past the end; answers where that is."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
+        if base + offset < 0:
+            raise OSError("cannot seek before the beginning")
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the base class names no buffer type
+        """Read on from the place; answers how many bytes."""
+        piece = self._source.read(self._at, self._at + len(buffer)) if self._at < self._source.size else b""
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
