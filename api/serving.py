@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import ctypes
 import functools
+import logging
 import signal
 import socket
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from blobs.cli.options import common
 from blobs.domain.errors import SettingsError
 from blobs.domain.limits import MIB
+from blobs.domain.redaction import VALUE_BYTES_MIN, Redactor
 from blobs.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -24,17 +26,6 @@ _KEEP_ALIVE_S = 75
 """Longer than the minute that most load balancers keep idle connections, so that theirs ends first."""
 
 _BACKLOG = 2048
-
-_LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {
-        name: {"handlers": ["errors"], "level": "WARNING", "propagate": False} for name in ("blobs", "uvicorn")
-    },
-}
-"""Faults go to the error stream; requests are not logged, because a proxy does that better."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -84,7 +75,7 @@ def serve(settings: Settings) -> int:
         ws="none",
         lifespan="on",
         workers=settings.workers,
-        log_config=_LOGGING,
+        log_config=_logging(settings),
         access_log=False,
         proxy_headers=False,
         server_header=False,
@@ -93,6 +84,39 @@ def serve(settings: Settings) -> int:
     )
     with listener:
         return _several(config, listener) if settings.workers > 1 else _one(config, listener)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Log lines without secrets, whatever part of a message or traceback they stand in."""
+
+    def __init__(self, format: str, *, secrets: tuple[str, ...], patterns: tuple[str, ...] = ()) -> None:  # noqa: A002  # as the base class calls it
+        """`secrets` are masked, and what matches `patterns`; those too short to be told from other text are not."""
+        super().__init__(format)
+        known = [each for each in secrets if len(each.encode()) >= VALUE_BYTES_MIN]
+        self._redactor = Redactor(known, patterns)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and the traceback if there is one."""
+        return self._redactor.text(super().format(record))
+
+
+def _logging(settings: Settings) -> dict[str, Any]:
+    """Faults go to the error stream; requests are not logged, because a proxy does that better."""
+    keys = (each.partition(":")[2].strip() for each in settings.keys)
+    plain = {
+        "()": RedactingFormatter,
+        "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        "secrets": (*settings.redact_values, *keys),
+        "patterns": settings.redact_patterns,
+    }
+    names = ("blobs", "uvicorn")
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": plain},
+        "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "plain"}},
+        "loggers": {name: {"handlers": ["errors"], "level": "WARNING", "propagate": False} for name in names},
+    }
 
 
 def application(settings: Settings) -> "FastAPI":

@@ -29,6 +29,10 @@ class Settings:
     """Tell an internal error with its traceback, and log what cells say."""
     keys: tuple[str, ...] = field(default=(), repr=False)
     """API keys as `tenant:key`; without any a server answers on loopback only, for the tenant `default`."""
+    redact_values: tuple[str, ...] = field(default=(), repr=False)
+    """Secrets that are masked in everything that comes in, before it is hashed, and in logs."""
+    redact_patterns: tuple[str, ...] = ()
+    """Names of `blobs.domain.redaction.PATTERNS`, or regular expressions, of what is masked in the same way."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -95,13 +99,23 @@ def _read(key: str, value: Any, *, is_limit: bool) -> Any:
     if key == "debug":
         return _truth(value)
     if key == "keys":
-        keys = tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+        keys = _several(value)
         if not all(":" in each for each in keys):
             raise ValueError("give each key as tenant:key")
         return keys
+    if key in ("redact_values", "redact_patterns"):
+        return _several(value)
     if not isinstance(value, str):
         raise ValueError("not a text")  # noqa: TRY004  # collected with the other malformed settings
     return value
+
+
+def _several(value: Any) -> tuple[str, ...]:
+    """Texts from a list of a settings file, or from one text with commas between them."""
+    several = value.split(",") if isinstance(value, str) else value
+    if not isinstance(several, list | tuple) or not all(isinstance(each, str) for each in several):
+        raise ValueError("not a list of texts")
+    return tuple(several)
 
 
 def _truth(value: Any) -> bool:

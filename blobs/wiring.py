@@ -7,6 +7,7 @@ from pathlib import Path
 from blobs.conversations.desk import Desk
 from blobs.domain.errors import StoreError
 from blobs.domain.limits import Limits
+from blobs.domain.redaction import Redactor
 from blobs.operations.toolbox import Toolbox
 from blobs.operations.workshop import Workshop
 from blobs.running.runner import Runner
@@ -82,7 +83,8 @@ def build(settings: Settings) -> Service:
     limits = settings.limits
     copies, scratch = folder / "copies", folder / "scratch"
     _make(scratch)
-    store = BlobStore(content, catalog, limits=limits, copies_folder=copies)
+    redactor = Redactor(settings.redact_values, settings.redact_patterns)
+    store = BlobStore(content, catalog, limits=limits, copies_folder=copies, redactor=redactor)
     # Cells work in a folder of their own, where a relative path would mean another place.
     readers_dir = str(Path(settings.readers_dir).absolute()) if settings.readers_dir else None
     runner = _runner(limits, readers_dir)

@@ -61,6 +61,7 @@ class Offloader:
         `kind` is `result` (any JSON value or bytes), `tool_result`, `mcp_result`, `error`, `denied` or `reference`.
         Raises `CallerError` where the value is not of that kind or not JSON, naming the place.
         """
+        value = self._store.redactor.value(value)
         most = self._limits.inline_bytes_max if inline_bytes_max is None else inline_bytes_max
         draft = Draft(None, tool, kind, inline_bytes_max=most)
         match kind:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from blobs.domain.digest import Digest
 from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError, StoreError
 from blobs.domain.limits import Limits
+from blobs.domain.redaction import Redactor
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
 from blobs.storage.catalog import Catalog
@@ -57,9 +58,14 @@ class BlobStore:
         *,
         limits: Limits,
         copies_folder: Path,
+        redactor: Redactor | None = None,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Put bytes into `content` and records into `catalog`; `copies_folder` takes files for blobs that have none."""
+        """Put bytes into `content` and records into `catalog`; `copies_folder` takes files for blobs that have none.
+
+        What `redactor` masks is never written.
+        """
+        self.redactor = redactor or Redactor()
         self._content = content
         self._catalog = catalog
         self._limits = limits
@@ -81,15 +87,20 @@ class BlobStore:
 
         A tenant's equal contents are stored once. A blob with a `derivation` is kept as long as its source, and no
         longer unless it is used in its own right; it counts for `tenant_bytes_max`, but is never refused for it. `room`
-        is what is held for the content already; its caller releases it. Raises `DigestMismatchError` where the content
-        does not have the `expected` digest, `NotFoundError` where the source of a derivation is gone, `LimitError` over
+        is what is held for the content already; its caller releases it. Secrets are masked on the way, so that what is
+        stored may have another digest than what came. Raises `DigestMismatchError` where the content that came does not
+        have the `expected` digest, `NotFoundError` where the source of a derivation is gone, `LimitError` over
         `size_max`, `blob_bytes_max` or `tenant_bytes_max`, `StoreError` where the store fails, and whatever reading the
         content raises; nothing is stored then.
         """
         most = min(self._limits.blob_bytes_max, self._limits.blob_bytes_max if size_max is None else size_max)
         chunks = _bounded(_chunks(content), most)
+        came = None
+        if self.redactor and derivation is None:  # what is derived is made of what was masked
+            came = hashlib.sha256()
+            chunks = map(memoryview, self.redactor.chunks(_noted(chunks, came)))
         with self.room(tenant) as own:
-            put = _Put(tenant, media_type, expected, derivation, room or own)
+            put = _Put(tenant, media_type, expected, came, derivation, room or own)
             head = bytearray()
             for chunk in chunks:
                 head += chunk
@@ -193,6 +204,8 @@ class _Put:
     tenant: str
     media_type: str
     expected: Digest | None
+    came: "hashlib._Hash | None"
+    """The hash of what came, where that is not what is stored."""
     derivation: Derivation | None
     room: Room
 
@@ -202,10 +215,11 @@ class _Put:
             (self.room.grow if is_growing else self.room.hold)(size)
 
     def check(self, digest: Digest) -> None:
-        """Raise `DigestMismatchError` where the bytes are not the expected ones."""
-        if self.expected is not None and digest != self.expected:
+        """Raise `DigestMismatchError` where the bytes that came are not the expected ones."""
+        found = digest if self.came is None else Digest.from_bytes(self.came.digest())
+        if self.expected is not None and found != self.expected:
             raise DigestMismatchError(
-                f"The bytes have the digest {digest}, not {self.expected}.",
+                f"The bytes have the digest {found}, not {self.expected}.",
                 hint="Send them again; they were changed on the way.",
             )
 
@@ -329,6 +343,13 @@ class StoredBlob:
             f"The stored bytes of {self.digest} are damaged or missing.",
             hint="Put the same bytes again, or restore them from a backup.",
         )
+
+
+def _noted(chunks: Iterator[memoryview], hasher: "hashlib._Hash") -> Iterator[memoryview]:
+    """The chunks, each hashed as it passes."""
+    for chunk in chunks:
+        hasher.update(chunk)
+        yield chunk
 
 
 def _chunks(content: Content) -> Iterator[memoryview]:
