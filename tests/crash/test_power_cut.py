@@ -29,6 +29,9 @@ WITHOUT_LOG_FLUSH = 2
 """EXT4_GOING_FLAGS_NOLOGFLUSH, XFS_FSOP_GOING_FLAGS_NOLOGFLUSH: what is in no log yet is lost, as without power."""
 
 FORMATS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
+MOUNT_OPTIONS = {"ext4": "loop", "xfs": "loop,nouuid"}
+"""XFS mounts no copy of a file system that the kernel still knows."""
+
 DISK_BYTES = 8 * 1024**3
 """Mostly a hole in the image."""
 
@@ -36,14 +39,18 @@ DISK_BYTES = 8 * 1024**3
 class Disk:
     """A file system in a file, which can be cut off and brought back."""
 
-    def __init__(self, folder: Path, image: Path) -> None:
+    def __init__(self, folder: Path, image: Path, options: str) -> None:
         self.folder = folder
         self._image = image
+        self._options = options
         self._cuts = 0
 
     def mount(self) -> subprocess.CompletedProcess:
         return subprocess.run(
-            ["mount", "-o", "loop", str(self._image), str(self.folder)], capture_output=True, text=True, check=False
+            ["mount", "-o", self._options, str(self._image), str(self.folder)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def unmount(self) -> None:
@@ -76,7 +83,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
     subprocess.run([*command, str(image)], check=True)
-    disk = Disk(folder, image)
+    disk = Disk(folder, image, MOUNT_OPTIONS[request.param])
     if (mounted := disk.mount()).returncode != 0:
         pytest.skip(f"NOT TESTED: a power cut needs a loop device and {request.param}: {mounted.stderr.strip()}")
     yield disk
