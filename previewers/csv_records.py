@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 from blobs.domain.ranges import ItemRange
 from blobs.reading.index import Index, Offsets
 from blobs.reading.source import BytesSource, Source
-from blobs.reading.stretches import Needle, Stretch, Trust, line_blocks, marked_stretches
+from blobs.reading.stretches import (
+    STRETCH_BYTES_MAX,
+    Needle,
+    Stretch,
+    Trust,
+    line_blocks,
+    marked_runs,
+    marked_stretches,
+)
 
 RECORDS_PER_MARK = 1024
 _CSV_CELL_CHARS_MAX = 128 * 1024  # the limit that Python's csv has unless a process sets another
@@ -182,21 +190,25 @@ class RecordIndex:
             starts=self._starts,
         )
 
+    def runs(self, size_bytes: int) -> Iterator[tuple[ItemRange, bytes]]:
+        """All records in runs of about so many bytes: which, and their bytes; none where those cannot be held."""
+        whole = ItemRange(0, self.count)
+        for span, begin, end in marked_runs(self._source, self.marks, RECORDS_PER_MARK, whole, size_bytes=size_bytes):
+            raw = self._source.read(begin, end) if end - begin <= STRETCH_BYTES_MAX else b""
+            yield ItemRange(span.start, min(span.stop, self.count)), raw
+
     def _trust(self, needle: Needle, raw: bytes) -> Trust:
         """A cell's text lies in one piece in its record, quotes apart; beside it lies what parts cells."""
         mark = self._grammar.delimiter.encode()
         has_quotes = self._grammar.is_quoted and b'"' in raw
-        if has_quotes:
-            octets = np.frombuffer(raw, np.uint8)
-            quotes = np.flatnonzero(octets == _QUOTE)
-            if not _is_well_formed(octets, quotes, self._grammar, is_open=False):
-                return Trust.NONE
+        if has_quotes and not are_well_formed(raw, self._grammar):
+            return Trust.NONE
         if needle.literal is not None:
             wanted = needle.literal.encode()
             if self._grammar.is_quoted and b'"' in wanted:
                 return Trust.NONE
             return Trust.CANDIDATES if mark in wanted or b"\n" in wanted or b"\r" in wanted else Trust.EXACT
-        if needle.is_anchored or (has_quotes and (b'""' in raw or _are_inside(octets, quotes).any())):
+        if needle.is_anchored or (has_quotes and (b'""' in raw or _has_quoted_lines(raw))):
             return Trust.NONE
         return Trust.CANDIDATES
 
@@ -269,6 +281,13 @@ class RecordIndex:
         self.count += len(starts)
 
 
+def are_well_formed(records: bytes, grammar: Grammar) -> bool:
+    """Whole records have quotes only where a writer would put them, and close all of them."""
+    octets = np.frombuffer(records, np.uint8)
+    quotes = np.flatnonzero(octets == _QUOTE)
+    return len(quotes) % 2 == 0 and _is_well_formed(octets, quotes, grammar, is_open=False)
+
+
 def _is_well_formed(octets: NDArray[np.uint8], quotes: Positions, grammar: Grammar, *, is_open: bool) -> bool:
     """Every quote opens a cell at its beginning, closes it at its end, or is doubled."""
     if not len(quotes):
@@ -284,11 +303,11 @@ def _is_well_formed(octets: NDArray[np.uint8], quotes: Positions, grammar: Gramm
     return bool(((beside == delimiter) | (beside == _LF) | (beside == _CR) | (beside == _QUOTE)).all())
 
 
-def _are_inside(octets: NDArray[np.uint8], quotes: Positions) -> NDArray[np.bool_]:
-    """Which line ends of whole records lie inside of quotes."""
+def _has_quoted_lines(records: bytes) -> bool:
+    """A line ends inside of quotes, in whole records that are well formed."""
+    octets = np.frombuffer(records, np.uint8)
     ends = np.flatnonzero((octets == _LF) | (octets == _CR))
-    inside: NDArray[np.bool_] = np.searchsorted(quotes, ends) % 2 == 1
-    return inside
+    return bool((np.searchsorted(np.flatnonzero(octets == _QUOTE), ends) % 2 == 1).any())
 
 
 def _without_end(line: bytes) -> bytes:

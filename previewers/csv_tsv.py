@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 from blobs.domain.media_type import CSV
 from blobs.domain.ranges import ItemRange
@@ -23,6 +24,7 @@ _HEAD_BYTES = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_LINES = 20
 _OPEN_LINES_MAX = 50
+_BATCH_BYTES = 4 * 1024 * 1024
 
 
 class CsvView(BaseView):
@@ -120,7 +122,21 @@ class CsvView(BaseView):
     def table(self) -> Table | None:
         """All rows, as the file's untyped text."""
         whole = ItemRange(0, self.count or 0)
-        return Table([each.name for each in self.columns or ()], rows=lambda: self.items(whole), is_text=True)
+        names = [each.name for each in self.columns or ()]
+        return Table(names, rows=lambda: self.items(whole), is_text=True, texts=self._texts)
+
+    def _texts(self) -> Iterator[Any]:
+        from previewers.csv_arrow import text_batches  # only who makes a table loads it
+
+        is_utf8 = not self._encoding.misfits
+        names = [each.name for each in self.columns or ()]
+        for span, raw in self._records.runs(_BATCH_BYTES):
+            start = max(0, span.start - self.has_header)
+            items = ItemRange(start, span.stop - self.has_header)
+            lead = 1 if self.has_header and span.start == 0 else 0
+            yield from text_batches(
+                raw if is_utf8 else b"", self.grammar, names, lead, len(items), partial(self.items, items)
+            )
 
     def text_length(self) -> int:
         """The number of characters of the file."""

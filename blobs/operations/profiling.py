@@ -52,13 +52,12 @@ def _columns(view: View) -> list[str]:
         return [f"{column.name} {column.type}" for column in view.columns]
     if not view.count or view.count > TYPED_ROWS_MAX:
         return [column.name for column in view.columns]
-    from blobs.querying.columnar import column_types  # loads nothing heavy until a table is at hand
+    from blobs.querying.columnar import types_of  # loads nothing heavy until a table is at hand
 
     table = view.table()
     if table is None or table.rows is None:
         return [column.name for column in view.columns]
-    typed = column_types(table.rows(), table.columns, is_text=table.is_text)
-    return [f"{column.name} {column.type}" for column in typed]
+    return [f"{column.name} {column.type}" for column in types_of(table)]
 
 
 def _cost(opened: Opened, source: Source, facts: dict[str, Any], seed: bytes) -> int:

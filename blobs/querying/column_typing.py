@@ -180,13 +180,19 @@ class TextTyper:
             return
         import pyarrow as pa  # reading formats must not need it
 
-        self._is_empty = False
         try:
             array = pa.array(texts, pa.large_string())
         except UnicodeEncodeError:  # lone surrogates: no number, no date
             self._tests = []
             return
-        self._tests = [(test, name) for test, name in self._tests if test(array)]
+        self.look_at_array(array)
+
+    def look_at_array(self, texts: Any) -> None:
+        """The same for an Arrow array of strings, in which there may be nulls."""
+        present = texts.drop_null() if texts.null_count else texts
+        if len(present):
+            self._is_empty = False
+            self._tests = [(test, name) for test, name in self._tests if test(present)]
 
     def type(self) -> str:
         """The first type that no value contradicted, VARCHAR where none is left or nothing was seen."""
@@ -225,9 +231,18 @@ def _all_match(texts: Any, pattern: str) -> bool:
 
 
 def _are_doubles(texts: Any) -> bool:
+    import pyarrow.compute as pc
+
     if not _all_match(texts, r"\A-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?\z"):
         return False
-    return all(repr(float(text)) == text for text in texts.to_pylist())
+    # A decimal of at most 15 digits is the shortest that gives its double; from 0.0001 on it has no exponent.
+    is_plain = pc.and_(
+        pc.match_substring_regex(texts, r"\A-?(?:0|[1-9][0-9]{0,14})\.(?:0|[0-9]{0,14}[1-9])\z"),
+        pc.less_equal(pc.binary_length(pc.utf8_ltrim(texts, characters="-")), _EXACT_DOUBLE_CHARS_MAX),
+    )
+    is_plain = pc.and_not(is_plain, pc.match_substring_regex(texts, r"\A-?0\.0000"))
+    rest = texts.filter(pc.invert(is_plain))
+    return all(repr(float(text)) == text for text in rest.to_pylist())
 
 
 def _are_booleans(texts: Any) -> bool:

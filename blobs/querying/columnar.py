@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
-from blobs.querying.column_typing import ColumnTyper
+from blobs.querying.column_typing import ColumnTyper, TextTyper
 from blobs.querying.names import unique_names
 from blobs.reading.reader import Column, Table
 
@@ -30,6 +30,18 @@ class Sink(Protocol):
 
     def write(self, chunk: bytes, /) -> Any:
         """Take the next bytes."""
+
+
+def types_of(table: Table) -> list[Column]:
+    """The columns of a table that has rows, as `column_types` tells them."""
+    assert table.rows is not None
+    if table.texts is None:
+        return column_types(table.rows(), table.columns, is_text=table.is_text)
+    typers = [TextTyper() for _ in table.columns]
+    for batch in table.texts():
+        for typer, texts in zip(typers, batch.columns, strict=True):
+            typer.look_at_array(texts)
+    return [Column(name, each.type()) for name, each in zip(unique_names(table.columns), typers, strict=True)]
 
 
 def column_types(rows: Iterable[list[Any]], columns: list[str], *, is_text: bool) -> list[Column]:

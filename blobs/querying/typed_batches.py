@@ -11,7 +11,7 @@ import pyarrow as pa
 from blobs.domain import exact_json
 from blobs.domain.exact_json import Number
 from blobs.querying.arrow_columns import held_array, held_type, sql_name
-from blobs.querying.columnar import EXTRA, batches, column_types, transposed
+from blobs.querying.columnar import EXTRA, batches, transposed, types_of
 from blobs.querying.names import unique_names
 from blobs.reading.reader import Column, Table
 
@@ -49,7 +49,7 @@ def typed(table: Table) -> TypedBatches:
 def _typed_rows(table: Table) -> TypedBatches:
     assert table.rows is not None
     rows, width = table.rows, len(table.columns)
-    columns = column_types(rows(), table.columns, is_text=table.is_text) or [_HOLLOW]
+    columns = types_of(table) or [_HOLLOW]
     schema = pa.schema([pa.field(each.name, _arrow_type(each.type)) for each in columns])
     has_extra = len(columns) > max(width, 1) or (width == 0 and columns[0].name == EXTRA)
 
@@ -63,7 +63,13 @@ def _typed_rows(table: Table) -> TypedBatches:
             arrays = [_array(each, column.type) for each, column in zip(cells, columns, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    return TypedBatches(columns, schema, converted)
+    def cast() -> Iterator[pa.RecordBatch]:
+        assert table.texts is not None
+        for batch in table.texts():
+            arrays = [each.cast(field.type) for each, field in zip(batch.columns, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return TypedBatches(columns, schema, converted if table.texts is None or not width else cast)
 
 
 def _arrow_type(sql_type: str) -> pa.DataType:

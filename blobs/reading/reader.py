@@ -108,7 +108,8 @@ class Table:
     A cell is `None`, a `str`, `bytes`, `bool`, `int`, `float`, `blobs.domain.exact_json.Number`, a `datetime.date` or
     `datetime.datetime` without a zone, or a list or dict (kept as JSON). `rows` starts a fresh pass at each call.
     `is_text` says that strings are the file's untyped text, so that columns may be given a type where every value
-    survives the round trip. A reader that has Arrow data gives `arrow` (a callable that makes a
+    survives the round trip; `texts`, which starts a pass too, may then give the same rows as `pyarrow.RecordBatch`es of
+    `large_string` columns, which is quicker. A reader that has Arrow data gives `arrow` (a callable that makes a
     `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the source itself is the Parquet
     file of just this table.
     """
@@ -117,6 +118,7 @@ class Table:
     rows: Callable[[], Iterator[list[Any]]] | None = None
     arrow: Any = None
     is_text: bool = False
+    texts: Callable[[], Iterator[Any]] | None = None
     is_parquet: bool = False
 
 

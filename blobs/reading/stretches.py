@@ -124,18 +124,29 @@ def marked_stretches(
     """
     import numpy as np
 
-    first = span.start // marked_items
-    last = min(len(marks), -(-span.stop // marked_items))
-    while first < last:
-        begin, following = marks[first], first + 1
-        while following < last and marks[following] - begin < STRETCH_BYTES:
-            following += 1
-        end = marks[following] if following < len(marks) else source.size
-        number = partial(int, first * marked_items)
+    for items, begin, end in marked_runs(source, marks, marked_items, span, size_bytes=STRETCH_BYTES):
+        number = partial(int, items.start)
         if end - begin <= STRETCH_BYTES_MAX:
             raw = source.read(begin, end)
             yield Stretch(raw, trust(raw), number, partial(starts, begin, raw), also)
         else:
-            nowhere: Positions = np.zeros((following - first) * marked_items, np.int64)
+            nowhere: Positions = np.zeros(len(items), np.int64)
             yield Stretch(b"", Trust.NONE, number, nowhere.copy)
+
+
+def marked_runs(
+    source: Source, marks: Offsets, marked_items: int, span: ItemRange, *, size_bytes: int
+) -> Iterator[tuple[ItemRange, int, int]]:
+    """Items from mark to mark, about `size_bytes` of them together: which, and where they begin and end.
+
+    The last ends with the source; it may count more items than there are.
+    """
+    first = span.start // marked_items
+    last = min(len(marks), -(-span.stop // marked_items))
+    while first < last:
+        begin, following = marks[first], first + 1
+        while following < last and marks[following] - begin < size_bytes:
+            following += 1
+        end = marks[following] if following < len(marks) else source.size
+        yield ItemRange(first * marked_items, following * marked_items), begin, end
         first = following
