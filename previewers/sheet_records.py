@@ -7,6 +7,7 @@ not fit them is passed over: the library judges whether a file is sound.
 import struct
 from collections.abc import Iterator
 
+from blobs.domain.errors import UnreadableError
 from blobs.reading.source import Source
 from previewers.sheet_xml import Oddities
 
@@ -22,6 +23,8 @@ _ERRORS = {
 }
 _XLSB_ROW, _XLSB_CELLS, _XLSB_ERRORS, _XLSB_SHEET = 0, range(2, 12), (3, 11), 156
 _BIFF_FORMULA, _BIFF_EOF, _BIFF_SHEET, _BIFF_ERROR = 0x0006, 0x000A, 0x0085, 0x0205
+_BIFF_EXTENT, _BIFF_CELLS = 0x0200, frozenset((0x0006, 0x00BD, 0x00D6, 0x00FD, 0x0203, 0x0204, 0x0205, 0x027E))
+_XLS_ROWS, _XLS_COLUMNS = 65_536, 256
 _OLE_HEADER = struct.Struct("<30xHH14xI4xII4xII")
 """Sizes of sectors and of small ones, as powers of 2; the first sector of the directory; the size from which streams
 are in whole sectors; the first sector of the links of small ones; the first further sector of tables, and how many."""
@@ -77,7 +80,11 @@ def _xlsb_records(content: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def xls_errors(source: Source) -> list[dict[tuple[int, int], str]]:
-    """The errors of each sheet of an XLS, by row and column, in the workbook's order."""
+    """The errors of each sheet of an XLS, by row and column, in the workbook's order.
+
+    Raises `UnreadableError` where cells lie beyond the largest sheet that there is: the library would ask for room for
+    all that lies between, and the process would end.
+    """
     stream = _ole_stream(source.buffer(), ("Workbook", "Book"))
     starts = []
     for kind, start, stop in _biff_records(stream, 0):
@@ -97,6 +104,8 @@ def _biff_errors(stream: bytes, begin: int) -> dict[tuple[int, int], str]:
         if depth <= 0:
             break
         code = None
+        if depth == 1 and not _is_within(stream, kind, start, stop):
+            raise UnreadableError("The workbook is damaged: a sheet reaches beyond the last row or column.")
         if depth == 1 and kind == _BIFF_ERROR and stop - start >= 8 and stream[start + 7] == 1:
             code = stream[start + 6]
         elif depth == 1 and kind == _BIFF_FORMULA and stop - start >= 14:
@@ -106,6 +115,16 @@ def _biff_errors(stream: bytes, begin: int) -> dict[tuple[int, int], str]:
             row, column = struct.unpack_from("<HH", stream, start)
             errors[row, column] = _ERRORS.get(code, "#ERROR!")
     return errors
+
+
+def _is_within(stream: bytes, kind: int, start: int, stop: int) -> bool:
+    """A record tells of no cell that a sheet cannot have."""
+    if kind == _BIFF_EXTENT and stop - start >= 12:
+        top, bottom, left, right = struct.unpack_from("<IIHH", stream, start)
+        return bool(top <= bottom <= _XLS_ROWS and left <= right <= _XLS_COLUMNS)
+    if kind in _BIFF_CELLS and stop - start >= 4:
+        return int.from_bytes(stream[start + 2 : start + 4], "little") < _XLS_COLUMNS
+    return True
 
 
 def _biff_records(stream: bytes, at: int) -> Iterator[tuple[int, int, int]]:

@@ -17,7 +17,8 @@ from blobs.reading.reader import Part, View
 from blobs.reading.source import Source
 
 TYPED_ROWS_MAX = 200_000
-"""Tables of more rows show their columns without types: a type is a promise about every row, and a turn waits."""
+TYPED_COLUMNS_MAX = 1_000
+"""Tables of more rows or columns show these without types: a type is a promise about every row, and a turn waits."""
 
 _LAYOUTS = ((10, 160), (8, 120), (6, 80), (5, 60), (4, 40), (3, 30), (2, 24), (1, 16), (1, 8), (0, 8))
 """How many first items, and how many characters of each string in them; the first layout that fits is taken."""
@@ -50,7 +51,7 @@ def _columns(view: View) -> list[str]:
         return []
     if any(column.type != "VARCHAR" for column in view.columns):
         return [f"{column.name} {column.type}" for column in view.columns]
-    if not view.count or view.count > TYPED_ROWS_MAX:
+    if not view.count or view.count > TYPED_ROWS_MAX or len(view.columns) > TYPED_COLUMNS_MAX:
         return [column.name for column in view.columns]
     from blobs.querying.columnar import types_of  # loads nothing heavy until a table is at hand
 
@@ -89,6 +90,7 @@ def _preview(view: View, columns: list[str], notes: list[str], bytes_max: int) -
     count = view.count or 0
     first = list(islice(view.glimpse(ItemRange(0, min(count, _LAYOUTS[0][0]))), _LAYOUTS[0][0])) if view.unit else []
     last = list(view.glimpse(ItemRange(max(len(first), count - 2), count))) if count > len(first) else []
+    first, last = _without_embedded(first), _without_embedded(last)
     shape = view.shape()
     for first_max, chars_max in _LAYOUTS:
         preview = _layout(view, columns, shape, notes, first, last, first_max, chars_max)
@@ -121,11 +123,11 @@ def _layout(
     if facts:
         preview["facts"] = fit_value(facts, 64 + chars_max * 5)
     if view.unit is not None:
-        preview["first"] = [_cut(_without_embedded(each), chars_max) for each in first[:first_max]]
+        preview["first"] = [_cut(each, chars_max) for each in first[:first_max]]
         tail = [*first, *last]
         hidden = (view.count or 0) - first_max
         if hidden > 0:
-            preview["last"] = [_cut(_without_embedded(each), chars_max) for each in tail[-min(2, hidden) :]]
+            preview["last"] = [_cut(each, chars_max) for each in tail[-min(2, hidden) :]]
     if notes:
         preview["notes"] = _some([cut_with_count(each, max(80, chars_max * 2)) for each in notes], 8, "notes")
     return preview

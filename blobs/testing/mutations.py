@@ -18,7 +18,8 @@ _SEED = 20_260
 def mutations(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
     """Damaged copies with a description each, the same ones every time.
 
-    A third is cut short, a third has a few bits flipped, a third has a run of bytes overwritten. Nothing comes of
+    A third is cut short, a third has a few bits flipped, a third has a run of bytes overwritten, with
+    equal or with random ones. Nothing comes of
     nothing.
     """
     random = Random(_SEED + len(content))  # noqa: S311  # the same damage every time is the point
@@ -34,6 +35,7 @@ def mutations(content: bytes, count: int) -> Iterator[tuple[str, bytes]]:
             yield f"bits flipped at {places}", bytes(damaged)
         else:
             run = random.choice([b"\x00", b"\xff", b"\x7f", random.randbytes(1)]) * random.choice([1, 2, 4, 8, 64])
+            run = random.choice([run, random.randbytes(len(run))])
             damaged[at : at + len(run)] = run[: len(content) - at]
             yield f"{len(run)} bytes {run[:1].hex()} at {at}", bytes(damaged)
 

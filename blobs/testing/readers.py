@@ -11,6 +11,7 @@ and damaged. A subclass adds tests, it never overrides one.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -79,7 +80,8 @@ class ReaderContract:
     examples: ClassVar[Mapping[str, Example]]
     accepts_anything: ClassVar[bool] = False
     """Only a reader of last resort accepts bytes that are no format at all."""
-    mutations_count: ClassVar[int] = 100
+    mutations_count: ClassVar[int] = 600
+    """How many damaged copies are tried, of all examples together."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run a test once for each example."""
@@ -322,7 +324,8 @@ class ReaderContract:
 
     def test_damage_is_told_as_unreadable(self, example: Example) -> None:
         """Cut short or with bits flipped, an example opens or raises a `BlobsError`; the process survives."""
-        failures = run_apart(mutations(example.content, self.mutations_count), self._survive)
+        count = -(-self.mutations_count // len(self.examples))
+        failures = run_apart(mutations(example.content, count), self._survive)
         assert not failures, "\n".join(failures)
 
     def _survive(self, content: bytes) -> None:
@@ -336,6 +339,20 @@ class ReaderContract:
                 view.text(0, 1000)
         except BlobsError:
             return
+        for look in (self._look_at_parts, self._look_at_table):
+            with suppress(BlobsError):
+                look(view)
+
+    def _look_at_parts(self, view: View) -> None:
+        for part in view.parts[:3]:
+            opened = view.part(part.name)
+            for item in islice(opened.items(ItemRange(0, opened.count or 0)), 20):
+                exact_json.dumps(item)
+
+    def _look_at_table(self, view: View) -> None:
+        table = view.table()
+        if table is not None and table.rows is not None:
+            assert all(len(row) == len(table.columns) for row in islice(table.rows(), 20))
 
 
 def _told(view: View) -> list[bytes]:

@@ -33,8 +33,9 @@ COUNTED = [row for row in ROWS if row["items"]]
 
 EXCEPTIONS = {
     "calamine/any_sheets.xls": "ours is right: the 3 rows more are the cached series of a chart, which has no cells",
+    "tinytag/invalid_block_sizes.flac": "ours is right: its first header names a stream, a later block is damaged",
+    "tinytag/mpeg4_with_image.m4a": "not yet: one of the two audio streams is not listed",
     "tinytag/detect_wav.x": "ours is right: its header names a stream, though the sound is missing",
-    "lnav/textfile_broken_gz.txt.gz": "ours is right: the beginning of a gzip file is no line of text",
     "duckdb/json/multiple_objects_per_line.ndjson": "not yet: values one after the other on one line are text",
     "duckdb/parquet-testing/bigdecimal.parquet": "not yet: pyarrow reads no decimals of more than 76 digits",
     "parquet-testing/bad_data/ARROW-GH-41317.parquet": "ours is right: rows that its footer counts are missing",
@@ -50,6 +51,7 @@ OTHER_KIND = {
     "duckdb/json/11152.json": ("ndjson", 3, "no JSON document, but lines of JSON, one of them blank and one cut"),
     "duckdb/csv/error/json.csv": ("ndjson", 3, "lines of JSON by another name; the bad one is left out"),
     "jsontestsuite/test_parsing/n_object_trailing_comment_slash_open.json": ("json", 1, "a comment is forgiven"),
+    "lnav/textfile_broken_gz.txt.gz": ("compressed", 1, "the line that can be had of a damaged gzip file"),
     "lnav/textfile_patch.0": ("diff", 73, "a text that is a unified diff"),
 }
 """Files that are rightly read as something else than the manifest says: reader, items, reason."""
@@ -161,10 +163,7 @@ def test_nothing_is_lost_and_nothing_hangs(row, desk):
 @pytest.mark.parametrize("row", COUNTED, ids=name)
 def test_counts(row, desk):
     """There are as many items as other tools count, save for the exceptions, which are as they are for a reason."""
-    profile = told(desk, path_of(row))
-    if row["unit"] == "streams" and profile["reader"] == "binary":
-        pytest.skip("no reader of this kind of recording yet")
-    ours, theirs = pair(row, profile)
+    ours, theirs = pair(row, told(desk, path_of(row)))
     assert (ours != theirs) == (row["path"] in EXCEPTIONS), f"{ours} for {theirs}"
 
 

@@ -44,7 +44,6 @@ RECORDINGS = sorted(file for file in manifest() if file.startswith(("silence.", 
 class TestAudioVideoReader(ReaderContract):
     reader = AudioVideoReader()
     examples = {file: Example(fixture(file), manifest()[file]["type"], None) for file in RECORDINGS}
-    mutations_count = 60
 
 
 @pytest.mark.parametrize("file", RECORDINGS)
