@@ -1,4 +1,4 @@
-"""Where the entries of a JSON array or object lie, found by its commas: block by block, whatever the entries are."""
+"""Where the entries of a JSON array or object lie, and values one after the other: block by block, by marks alone."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 _BLOCK_BYTES = 1024 * 1024
 _TRIMMED_TOGETHER = 32
-_QUOTE, _BACKSLASH, _COMMA = 34, 92, 44
+_QUOTE, _BACKSLASH, _COMMA, _SEPARATOR = 34, 92, 44, 0x1E
 
 Positions = NDArray[np.int64]
 
@@ -53,6 +53,33 @@ def entries(text: memoryview) -> tuple[Positions, Positions] | None:
             return _between(octets, opening, np.concatenate(commas), closing) if is_end else None
         commas.append(at + _outer_commas(block, marks, depths))
     return None
+
+
+def values(text: memoryview) -> tuple[Positions, Positions] | None:
+    """Where each array or object of a text begins and ends that holds one after the other, and nothing else.
+
+    Between them are blanks or the separators of RFC 7464. None where anything else is, or a bracket does not close.
+    """
+    octets = np.frombuffer(text, np.uint8)
+    scan = _Scan()
+    starts: list[Positions] = []
+    stops: list[Positions] = []
+    for at in range(0, len(octets), _BLOCK_BYTES):
+        block = octets[at : at + _BLOCK_BYTES]
+        marks, depths = _marks(block, scan)
+        steps = _STEPS[block[marks]]
+        if len(depths) and int(depths.min()) < 0:
+            return None
+        starts.append(at + marks[(depths == 1) & (steps == 1)])
+        stops.append(at + marks[(depths == 0) & (steps == -1)] + 1)
+    begins, ends = (np.concatenate(each) if each else np.zeros(0, np.int64) for each in (starts, stops))
+    if scan.depth or scan.is_in_string or len(begins) != len(ends):
+        return None
+    inside = np.zeros(len(octets) + 1, np.int8)
+    inside[begins] += 1
+    inside[ends] -= 1
+    between = octets[np.cumsum(inside[:-1]) == 0]
+    return (begins, ends) if bool((_IS_BLANK[between] | (between == _SEPARATOR)).all()) else None
 
 
 def _marks(block: NDArray[np.uint8], scan: _Scan) -> tuple[Positions, Positions]:

@@ -6,6 +6,7 @@ from blobs.domain.errors import UnreadableError
 from blobs.reading.decoding import recognise, to_utf8
 from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
+from previewers.json_entries import values
 from previewers.json_structure import first_byte, is_strict, is_valid, outline_document
 
 _PREFIX_BYTES = 16 * 1024
@@ -60,6 +61,35 @@ def are_lines(head: bytes, tail: bytes, *, is_whole: bool) -> bool:
         return False
     good = sum(1 for line in lines if first_byte(line) in (b"[", b"{") and is_valid(line))
     return good >= 2 and good * 2 >= len(lines)
+
+
+def begins_values(head: bytes, *, is_whole: bool) -> bool:
+    """The head is, or begins, several arrays or objects one after the other."""
+    text = head.replace(b"\x1e", b" ")
+    if first_byte(text) not in (b"[", b"{"):
+        return False
+    if not is_whole:
+        return _begins_values(text[:_PREFIX_BYTES])
+    found = values(memoryview(text))
+    return found is not None and len(found[0]) > 1 and all(is_valid(text[a:b]) for a, b in zip(*found, strict=True))
+
+
+def _begins_values(text: bytes) -> bool:
+    """A text cut anywhere holds an array or object and begins another."""
+    nesting: list[bytes] = []
+    expected = "value"
+    at = closed = 0
+    while found := _TOKEN.match(text, at):
+        if not nesting and found["mark"] not in (b"[", b"{"):
+            return False
+        expected = _after(found, expected, nesting)
+        at = found.end()
+        if expected == "":
+            return False
+        if not nesting:
+            closed, expected = closed + 1, "value"
+    is_cut_inside = bool(nesting) and _CUT.fullmatch(text, at) is not None
+    return (closed >= 1 and is_cut_inside) or (closed >= 2 and not text[at:].strip())
 
 
 def _begins_document(text: bytes) -> bool:
