@@ -74,8 +74,8 @@ def test_values_over_many_blocks():
 
 @pytest.mark.parametrize(
     "content",
-    [b'{"a":1}', b'{"a":1} x {"b":2}', b'{"a":1},{"b":2}', b'{"a":1}{"b":}', b'{"a":1}}{', b"[1] is [2]", b'"a" "b"', b"1 2",
-     b'{"a":1}{"b":"', b"[INFO] [x] started"],
+    [b'{"a":1}', b'{"a":1} x {"b":2}', b'{"a":1},{"b":2}', b'{"a":1}{"b":}', b'{"a":1}}{', b"[1] is [2]",
+     b'"a" "b"', b"1 2", b'{"a":1}{"b":"', b"[INFO] [x] started"],
 )  # fmt: skip
 def test_other_texts_are_none(content):
     """A single document, values with anything between them, and broken ones are none."""
