@@ -235,6 +235,15 @@ class ReadersAnswer(BaseModel):
     readers: list[dict[str, Any]]
 
 
+class CollectAnswer(BaseModel):
+    """Blobs that were removed, or would be, and their size; how many keys had their bytes freed."""
+
+    blobs: int
+    bytes: int
+    freed: int
+    dry_run: bool
+
+
 class Health(BaseModel):
     """The process answers."""
 

@@ -11,6 +11,7 @@ from api.problems import MEDIA_TYPE
 _PROBLEMS = {
     400: "The call can never succeed as it is.",
     401: "No valid key.",
+    403: "The key is of a role that may not do this.",
     404: "What is named does not exist, or is another tenant's: the two cannot be told apart.",
     409: "It contradicts what is recorded.",
     413: "Over a limit.",

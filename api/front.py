@@ -51,6 +51,10 @@ class Front:
             known = self._tenants[name] = Blobs(self.blobs.service, tenant=name, is_exact=True)
         return known
 
+    def has_keys(self) -> bool:
+        """Whether the catalog knows any key. Reads it once."""
+        return bool(self.blobs.service.catalog.list_keys(limit=1))
+
     def unready(self) -> str:
         """Why the service cannot work yet, or no longer; empty where it can. Reads the catalog once."""
         if self._sandbox is None:

@@ -1,9 +1,10 @@
 """Who may come in: keys, or nobody but this machine.
 
 The gate stands before every route. It names the tenant of a request by its key, and there is no other way to be one.
+Keys are those of the settings and those of the catalog (`blobs keys`), which count from the moment they are made until
+they are revoked.
 """
 
-import hashlib
 import hmac
 import ipaddress
 from http import HTTPStatus
@@ -14,9 +15,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.front import Front
-from api.problems import problem
-from blobs.domain.errors import SettingsError
+from api.problems import problem, problem_of
+from blobs.domain.errors import BlobsError, SettingsError
+from blobs.domain.keys import Role, hash_key
 from blobs.settings import Settings
+
+_READING = ("GET", "HEAD", "OPTIONS")
+
+_OPERATORS_PATHS = ("/v1/collect",)
+"""What concerns all tenants."""
 
 
 class Gate:
@@ -25,41 +32,64 @@ class Gate:
     def __init__(self, app: ASGIApp, front: Front) -> None:
         self._app = app
         self._front = front
-        self._tenants = [(_hash(key), tenant) for tenant, key in tenant_keys(front.settings)]
+        self._tenants = [(hash_key(key), tenant) for tenant, key in tenant_keys(front.settings)]
+        self._is_keyed = bool(self._tenants)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and pass on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._admit(scope, Headers(scope=scope))
+        try:
+            refusal = self._admit(scope, Headers(scope=scope))
+        except BlobsError as fault:  # no catalog, nobody comes in
+            refusal = problem_of(fault)
         await (refusal or self._app)(scope, receive, send)
 
     def _admit(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer that refuses the request, or None where its tenant is known now."""
-        if not self._tenants:
-            refusal = _refuse_strangers(headers)
-            tenant: str | None = self._front.settings.tenant
-        else:
-            tenant = self._tenant_of(headers.get("authorization", ""))
-            refusal = None
-        if refusal is not None:
+        if not self._has_keys() and (refusal := _refuse_strangers(headers)) is not None:
             return refusal
-        if scope["path"].startswith("/v1/"):
-            if tenant is None:
-                return _unauthorized()
-            scope.setdefault("state", {})["blobs"] = self._front.tenant(tenant)
+        if not scope["path"].startswith("/v1/"):
+            return None
+        found = self._found(headers.get("authorization", ""))
+        if found is None:
+            return _unauthorized()
+        tenant, role = found
+        if not _may(role, scope["method"], scope["path"]):
+            return _forbidden(role)
+        scope.setdefault("state", {})["blobs"] = self._front.tenant(tenant)
         return None
 
-    def _tenant_of(self, authorization: str) -> str | None:
-        """Whose key it is. Every key is compared, each in constant time, so that the time says nothing."""
+    def _has_keys(self) -> bool:
+        """Whether a key is needed. Once it was, it is as long as this process lives, also if the last is revoked."""
+        self._is_keyed = self._is_keyed or self._front.has_keys()
+        return self._is_keyed
+
+    def _found(self, authorization: str) -> tuple[str, Role] | None:
+        """Whose key it is and what it may do; without keys everybody is the operator.
+
+        Keys of the settings are all compared, each in constant time, so that the time says nothing; of the others only
+        a hash is looked up, which nobody can steer.
+        """
+        if not self._is_keyed:
+            return self._front.settings.tenant, "operator"
         scheme, _, key = authorization.partition(" ")
-        given = _hash(key.strip())
-        found = None
+        given = hash_key(key.strip())
+        found: tuple[str, Role] | None = None
         for known, tenant in self._tenants:
             if hmac.compare_digest(given, known):
-                found = tenant
+                found = tenant, "runtime"
+        if found is None and key:
+            record = self._front.blobs.service.catalog.find_key(given)
+            found = None if record is None else (record.tenant, record.role)
         return found if scheme.lower() == "bearer" else None
+
+
+def _may(role: Role, method: str, path: str) -> bool:
+    if path in _OPERATORS_PATHS:
+        return role == "operator"
+    return role != "inspector" or method in _READING
 
 
 def tenant_keys(settings: Settings) -> list[tuple[str, str]]:
@@ -113,5 +143,10 @@ def _unauthorized() -> Response:
     )
 
 
-def _hash(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "replace")).digest()
+def _forbidden(role: Role) -> Response:
+    return problem(
+        HTTPStatus.FORBIDDEN,
+        "forbidden",
+        f"A key of the role {role} may not do this.",
+        hint="Use a key of another role; `blobs keys create --role` makes one.",
+    )

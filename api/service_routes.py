@@ -7,7 +7,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from api.bodies import CheckAnswer, CheckBody, Health, ReadersAnswer, Readiness, ToolsAnswer
+from api.bodies import CheckAnswer, CheckBody, CollectAnswer, Health, ReadersAnswer, Readiness, ToolsAnswer
 from api.description import answers
 from api.exact_requests import ExactJson, ExactRoute
 from api.front import Front, tenant_blobs
@@ -39,6 +39,19 @@ def check_tools(blobs: Tenant, body: CheckBody) -> Response:
 def readers(blobs: Tenant) -> Response:
     """Every reader with its types, version and origin; those set aside with their problem."""
     return ExactJson({"readers": blobs.readers()})
+
+
+@router.post("/v1/collect", responses=answers(200, CollectAnswer))
+def collect(
+    blobs: Tenant, *, dry_run: Annotated[bool, Query(description="Count what would go, and remove nothing.")] = False
+) -> Response:
+    """Remove blobs of all tenants that nothing names, as `blobs collect` does; for operators."""
+    collector = blobs.service.collector()
+    if dry_run:
+        sizes = [each.record.size for each in collector.unused()]
+        return ExactJson({"blobs": len(sizes), "bytes": sum(sizes), "freed": 0, "dry_run": True})
+    done = collector.collect()
+    return ExactJson({"blobs": done.blobs, "bytes": done.size_bytes, "freed": done.keys_freed, "dry_run": False})
 
 
 @router.get("/healthz", responses=answers(200, Health))

@@ -62,8 +62,9 @@ def serve(settings: Settings) -> int:
     from api.connection import BoundedConnection
     from blobs.client import Blobs
 
-    Blobs.open(settings).close()  # every worker opens it for itself; what is wrong with it is said here, once
-    listener = _listen(settings)
+    with Blobs.open(settings) as blobs:  # every worker opens it for itself; what is wrong with it is said here, once
+        has_keys = bool(blobs.service.catalog.list_keys(limit=1))
+    listener = _listen(settings, has_keys=has_keys)
     address = listener.getsockname()
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     print(f"agent-blobs answers at http://{host}:{address[1]} (documentation at /docs)", flush=True)
@@ -164,13 +165,13 @@ def _several(config: Any, listener: socket.socket) -> int:
     return 0
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: Settings, *, has_keys: bool) -> socket.socket:
     from api.gate import is_loopback, tenant_keys
 
-    if not tenant_keys(settings) and not is_loopback(settings.host):
+    if not tenant_keys(settings) and not has_keys and not is_loopback(settings.host):
         raise SettingsError(
             f"Without keys a server may listen on this machine only, not on {settings.host}.",
-            hint="Set keys (tenant:key), or host to 127.0.0.1.",
+            hint="Make a key with `blobs keys create TENANT`, set keys (tenant:key), or set host to 127.0.0.1.",
         )
     if settings.workers < 1 or (settings.workers > 1 and settings.store == ":memory:"):
         raise SettingsError("workers: a store in memory belongs to one process.", hint="Set workers to 1, or a store.")

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
+from blobs.storage.access import Access
 from blobs.storage.keeping import BlobRecords, Quotas, Retention
 
 
@@ -79,7 +80,7 @@ def named_blobs(names: Iterable[NameRecord], turns: Iterable[TurnRecord]) -> lis
     return [each.digest for each in names] + [each.record.digest for each in turns if each.record is not None]
 
 
-class Catalog(BlobRecords, Retention, Quotas, Protocol):
+class Catalog(BlobRecords, Retention, Quotas, Access, Protocol):
     """Records of tenants, none of whom can see another's.
 
     Every verb is atomic and, where it writes, durable on return; each may be called from many threads, and several

@@ -12,7 +12,8 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
 from blobs.storage import refusals
 from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
-from blobs.storage.memory_keeping import MemoryKeeping, require_recordable
+from blobs.storage.memory_access import MemoryAccess
+from blobs.storage.memory_keeping import require_recordable
 
 
 class MemoryContentStore:
@@ -108,7 +109,7 @@ class _Conversation:
         )
 
 
-class MemoryCatalog(MemoryKeeping):
+class MemoryCatalog(MemoryAccess):
     """A `Catalog` in memory; gone with the process."""
 
     def __init__(self) -> None:

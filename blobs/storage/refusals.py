@@ -59,6 +59,11 @@ def given_up(digest: Digest) -> StoreError:
     return error
 
 
+def key_exists(identity: str) -> ConflictError:
+    """The id or the hash of a key is taken."""
+    return ConflictError(f"There is a key {identity[:80]!r} already.", code="key_exists", hint="Make another one.")
+
+
 def unrecordable() -> CallerError:
     """A value that no catalog can write."""
     return CallerError(

@@ -8,7 +8,8 @@ from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
 from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
-from blobs.storage.sqlite_keeping import SqliteKeeping, label, require_blobs
+from blobs.storage.sqlite_access import SqliteAccess
+from blobs.storage.sqlite_keeping import label, require_blobs
 from blobs.storage.sqlite_schema import migrate
 from blobs.storage.sqlite_session import Execute, Row, SqliteSession
 
@@ -22,7 +23,7 @@ _CONVERSATION = """select id, version,
     service, tools, created_ms from conversations as own where tenant = ?"""
 
 
-class SqliteCatalog(SqliteKeeping):
+class SqliteCatalog(SqliteAccess):
     """A `Catalog` in one SQLite file and the two that SQLite keeps beside it; never on a network file system."""
 
     def __init__(self, path: Path) -> None:

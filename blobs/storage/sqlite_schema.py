@@ -96,6 +96,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             primary key (tenant, name)
         ) strict, without rowid""",
     ),
+    (
+        """create table keys (
+            id text primary key, hash blob not null unique, tenant text not null, role text not null,
+            created_ms integer not null
+        ) strict""",
+    ),
 )
 """Step n takes a catalog from version n to n + 1. A released step is never changed: a new one is added after it."""
 

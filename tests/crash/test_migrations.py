@@ -107,7 +107,7 @@ def test_an_interrupted_migration_changes_nothing(store):
             failures += 1
         else:
             break
-    assert failures > 20
+    assert failures >= 3
     assert schema(path)[0] == [(len(MIGRATIONS),)]
     assert schema(path)[2:] == before[2:]
 
