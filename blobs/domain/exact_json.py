@@ -58,6 +58,10 @@ def _integer(text: str) -> int | Number:
     return int(text) if len(text) < 4000 else Number(text)
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {clean(key): value for key, value in pairs}
+
+
 class _Nonfinite(Number):
     """NaN or an infinity: not JSON, so written as a string."""
 
@@ -77,9 +81,9 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_other)
 def loads(text: bytes | bytearray | memoryview | str) -> Any:
     """Read JSON text exactly.
 
-    Strict JSON first; then what Python's `json` also writes (NaN, infinities, lone surrogates) and a byte order mark.
-    Of equal keys the last one wins, at the place of the first. Raises `ValueError` where it is no JSON, or is nested
-    deeper than the interpreter can walk.
+    Strict JSON first; then what Python's `json` also writes (NaN, infinities, lone surrogates, which become U+FFFD) and
+    a byte order mark. Of equal keys the last one wins, at the place of the first. Raises `ValueError` where it is no
+    JSON, or is nested deeper than the interpreter can walk.
     """
     try:
         return _decoder.decode(text)
@@ -87,11 +91,16 @@ def loads(text: bytes | bytearray | memoryview | str) -> Any:
         pass
     decoded = text if isinstance(text, str) else bytes(text).decode("utf-8-sig")
     try:
-        return json.loads(
-            decoded.removeprefix("\ufeff"), parse_float=Number, parse_int=_integer, parse_constant=_Nonfinite
+        value = json.loads(
+            decoded.removeprefix("\ufeff"),
+            parse_float=Number,
+            parse_int=_integer,
+            parse_constant=_Nonfinite,
+            object_pairs_hook=_object,
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    return changed(value, lambda leaf: clean(leaf) if isinstance(leaf, str) else leaf)
 
 
 def dumps(value: Any) -> bytes:

@@ -25,6 +25,9 @@ _MARKS = (
 )
 _UTF8_BEGINNING = re.compile(rb"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}")
 _SURROGATE_BYTES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")  # not UTF-8, but what wrote it meant UTF-8
+_NEVER_INSIDE = tuple(bytes([each]) for each in range(0x30))
+"""Bytes that are in no encoding inside of a character."""
+
 _ESCAPED_BYTES = re.compile("[\udc80-\udcff]")
 # Controls that text does not hold: all but separators (SOH, FS to US), white space and what steers a terminal.
 _CONTROLS = bytes([0, *range(2, 7), *range(16, 27)])
@@ -229,8 +232,15 @@ def _examine_utf8(source: Source, start: int) -> tuple[int, int, bytes]:
         except UnicodeDecodeError:
             misfits, characters = _misfits(raw, is_end=True)
             bad, good = bad + misfits, good + characters
-            evidence = evidence or raw
+            evidence = evidence or _whole_words(raw, is_begin=at == start + len(raw), is_end=at >= source.size)
     return bad, good, evidence
+
+
+def _whole_words(raw: bytes, *, is_begin: bool, is_end: bool) -> bytes:
+    """A block of an unknown encoding without the words that its borders may cut: half a character speaks against it."""
+    begin = 0 if is_begin else min((at for each in _NEVER_INSIDE if (at := raw.find(each)) >= 0), default=0)
+    end = len(raw) if is_end else max(map(raw.rfind, _NEVER_INSIDE)) + 1
+    return raw if raw[begin:end].isascii() else raw[begin:end]
 
 
 def _whole_characters(raw: bytes, encoding: Encoding) -> bytes:
