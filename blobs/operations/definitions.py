@@ -140,8 +140,9 @@ _CODE = {
 
 _PYTHON = (
     "Python: blob1 is an object with .bytes() .text() .lines() .json() .rows() .arrow() .df() and .path; the value of "
-    "the last expression, or of a variable named result, is the answer, and what is printed comes with it. It has no "
-    "network and no other files, and these libraries: {libraries}."
+    "the last expression, or of a variable named result, is the answer: tables with their rows, bytes, pictures and "
+    "figures as blobs, anything else as JSON; what is printed comes with it. It has no network, no other files or "
+    "programs, and these libraries: {libraries}."
 )
 _NO_PYTHON = "Python is not available here: use SQL."
 

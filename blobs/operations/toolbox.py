@@ -15,7 +15,8 @@ from blobs.operations.derived import DerivedBlobs
 from blobs.operations.indexes import INDEXED_BYTES_MIN, Indexes
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
-from blobs.operations.workshop import Done, TaskFailure, Workshop, explain
+from blobs.operations.workshop import Done, TaskFailure, TaskRefusal, Workshop, explain
+from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.running.runner import CellFile
 
 _log = logging.getLogger("blobs.operations")
@@ -43,7 +44,10 @@ class Toolbox:
         except TaskFailure as failure:
             problem = explain(failure, call.tool, self.limits.call_ms_max)
             hint = problem.hint or _easier(call)
-            return ToolAnswer.refused(f"{problem.message} {hint}".strip(), fault=problem)
+            message = f"{problem.message} {hint}".strip()
+            return ToolAnswer.refused(message + self._printed(call, failure.outcome.printed), fault=problem)
+        except TaskRefusal as refusal:
+            return ToolAnswer.refused(f"{refusal}{self._printed(call, refusal.printed)}", fault=refusal)
         except SandboxError as refusal:
             _log.warning("%s without a cell: %s", call.tool, refusal)
             return ToolAnswer.refused(f"This host gives no sandbox for this call. {_without_cell(call)}")
@@ -51,6 +55,12 @@ class Toolbox:
             if not problem.is_for_model:
                 raise
             return ToolAnswer.refused(str(problem), fault=problem)
+
+    def _printed(self, call: ReadCall | SearchCall | CodeCall, printed: str) -> str:
+        """What a program printed before it failed, to be told after the error."""
+        if not printed or not isinstance(call, CodeCall) or call.language != "python":
+            return ""
+        return f"\nPrinted before: {cut_to_bytes_with_count(printed, self.limits.error_bytes_max // 4)}"
 
     def _done(self, tenant: str, call: ReadCall | SearchCall | CodeCall, targets: Mapping[str, Target]) -> ToolAnswer:
         if isinstance(call, ReadCall):

@@ -48,6 +48,15 @@ class Done:
         self.payload.close()
 
 
+class TaskRefusal(ToolInputError):  # noqa: N818  # as below
+    """What a task raised for its caller, with what it had `printed` before."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        error = outcome.error or {}
+        super().__init__(error.get("message", ""), code=error.get("code"), hint=error.get("hint", ""))
+        self.printed = outcome.printed
+
+
 class TaskFailure(BlobsError):  # noqa: N818  # it is told, never raised to a caller
     """A cell ended without an answer: too slow, too large, or broken. `printed` tells what was under way."""
 
@@ -169,7 +178,7 @@ def answer_of(outcome: Outcome) -> Any:
     error = outcome.error or {}
     code = error.get("code", "internal_error")
     if outcome.status == "error" and code != "internal_error":
-        raise ToolInputError(error.get("message", ""), code=code, hint=error.get("hint", ""))
+        raise TaskRefusal(outcome)
     _log.warning("cell: %s %s %s", outcome.status, error.get("message", ""), outcome.traceback)
     raise TaskFailure(outcome)
 

@@ -11,6 +11,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import islice
 from pathlib import PurePath
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
@@ -119,6 +120,8 @@ def _nonfinite(value: float) -> str:
 
 def represent(value: Any) -> str:
     """The text of an object, cut at `TEXT_CHARS_MAX`."""
+    if isinstance(value, ModuleType):
+        return f"<module {value.__name__!r}>"  # its repr tells where it lies on the host
     try:
         text = repr(value)
     except Exception as error:  # noqa: BLE001  # the object is a stranger's, and so is its __repr__

@@ -2,7 +2,10 @@
 
 import io
 import math
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from blobs.domain import exact_json
@@ -15,6 +18,7 @@ from blobs.querying.python_blob import Blob
 from blobs.reading.reader import Table
 
 _SMALL_ROWS_MAX = 10_000
+_ARTISTS_MAX = 16
 PNG = "image/png"
 
 
@@ -229,18 +233,42 @@ def _flat(name: Any) -> str:
 
 def _picture(value: Any) -> bytes | None:
     """The PNG of a picture or a figure, None where the value is neither."""
-    module = type(value).__module__.partition(".")[0]
-    if module == "PIL":
+    if type(value).__module__.partition(".")[0] == "PIL":
         from PIL import Image
 
         return _png(value) if isinstance(value, Image.Image) else None
-    if module == "matplotlib":
-        figure = value if hasattr(value, "savefig") else getattr(value, "figure", None)
+    figure = _figure(value)
+    if figure is None:
+        return None
+    target = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they would name our line, not the program's
+        figure.savefig(target, format="png")
+    return target.getvalue()
+
+
+def _figure(value: Any) -> Any:
+    """The figure that the value is, or is drawn in; for no value the one that was drawn last."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return None
+    if value is None:
+        return pyplot.gcf() if pyplot.get_fignums() else None
+    for each in _artists(value, depth=3):
+        figure = each if hasattr(each, "savefig") else getattr(each, "figure", None)
         if figure is not None:
-            target = io.BytesIO()
-            figure.savefig(target, format="png")
-            return target.getvalue()
+            return figure
     return None
+
+
+def _artists(value: Any, *, depth: int) -> Iterator[Any]:
+    """What matplotlib's functions answer: something drawn, or lists, tuples and arrays of it."""
+    if type(value).__module__.partition(".")[0] == "matplotlib":
+        yield value
+    is_many = isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") == "O"
+    if is_many and depth:
+        for each in islice(value, _ARTISTS_MAX):
+            yield from _artists(each, depth=depth - 1)
 
 
 def _png(picture: Any) -> bytes:

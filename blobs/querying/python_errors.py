@@ -18,7 +18,7 @@ _LINE_CHARS_MAX = 200
 _SHUT_OUT = frozenset(
     [errno.EPERM, errno.EACCES, errno.ENOENT, errno.EROFS, errno.ENETUNREACH, errno.EAFNOSUPPORT, errno.ENOSYS]
 )
-_LIBRARIES = "the standard library, numpy, pandas, pyarrow, duckdb, PIL, pypdf and lxml"
+_LIBRARIES = "the standard library, numpy, pandas, pyarrow, duckdb, PIL, pypdf, lxml"
 _BLOB_NAME = re.compile(r"blob[0-9]+")
 
 
@@ -93,12 +93,15 @@ def _clean(text: str, blobs: Mapping[str, str]) -> str:
 def _hint(error: BaseException, blobs: Mapping[str, str]) -> str:
     names = ", ".join(blobs)
     if isinstance(error, ModuleNotFoundError):
-        return f"Only {_LIBRARIES} can be imported."
-    is_shut_out = isinstance(error, OSError) and error.errno in _SHUT_OUT
-    if is_shut_out or isinstance(error, ConnectionError | PermissionError | socket.gaierror):
+        figures = ", matplotlib" if "matplotlib" in sys.modules else ""
+        return f"What can be imported: {_LIBRARIES}{figures}."
+    cause = getattr(error, "reason", error)  # urllib tells its cause so
+    is_shut_out = isinstance(cause, OSError) and cause.errno in _SHUT_OUT
+    if is_shut_out or isinstance(cause, ConnectionError | PermissionError | socket.gaierror):
         first = next(iter(blobs), "blob1")
         return (
-            f"There is no network and there are no files besides the blobs ({names}): use {first}.bytes() or .text()."
+            f"There is no network, and there are no other programs and no files besides the blobs ({names}): "
+            f"use {first}.bytes() or .text()."
         )
     if isinstance(error, NameError) and _BLOB_NAME.search(_text(error)):
         return f"The blobs here: {names}. Name others in `blobs`."

@@ -27,8 +27,20 @@ PRELOADED = (
 )
 """Imported before the fork, so that model-written code pays nothing for them."""
 
+OPTIONAL = ("matplotlib.pyplot",)
+"""Imported beforehand where they are installed: the extras of this package.
+
+Only where a cell has a scratch folder of its own: they write when they are imported, and read settings that others
+could have put into a shared one.
+"""
+
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache")
 _PACKAGE_FOLDERS = {"site-packages", "dist-packages"}
+
+
+def preloaded() -> tuple[str, ...]:
+    """What cells import before the fork on this host."""
+    return (*PRELOADED, *(name for name in OPTIONAL if importlib.util.find_spec(name.partition(".")[0])))
 
 
 def import_paths() -> tuple[str, ...]:

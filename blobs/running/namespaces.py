@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from blobs.running import kernel
-from blobs.running.plan import CELL_USER, Plan
+from blobs.running.plan import CELL_USER, SCRATCH_BYTES, SCRATCH_FILES, Plan
 
 DEVICES = ("null", "zero", "urandom", "random")
 
@@ -92,6 +92,8 @@ def enter_cell(plan: Plan, *, was_privileged: bool, processes: int) -> None:
         kernel.unshare(_ALL_BUT_USER)
         _build_root(plan)
     kernel.set_host_name(b"cell")
+    # For libraries that write when they are imported; every worker covers it with its own.
+    mount_scratch(plan.scratch, size=SCRATCH_BYTES, files=SCRATCH_FILES)
 
 
 def become(user: int) -> None:

@@ -39,7 +39,7 @@ def open_pool(
     *,
     tasks: Mapping[str, str],
     trusted_tasks: Collection[str] = (),
-    preload: Sequence[str] = libraries.PRELOADED,
+    preload: Sequence[str] | None = None,
     visible: Sequence[Path] = (),
     cells_max: int | None = None,
     tiers: Sequence[Tier] = ("A", "B", "C", "none"),
@@ -49,11 +49,13 @@ def open_pool(
     """A runner for these tasks; it starts when it is first asked for something, or at `start()`.
 
     `tasks` maps a name to `module:function`, a function `run(arguments, files, reply)` that answers JSON; its module
-    may have a `warm_up()`, called once before the first fork, to load what every call would load. `preload`
-    names modules to import beforehand; one that is missing is reported by `describe()`. `visible` are further folders
-    or files that cells may read. `trusted_tasks` run in a plain process where there is no cell; others do not.
-    `cells_max` calls run at once (none: one per core). `tiers` are tried in their order.
+    may have a `warm_up()`, called once before the first fork, to load what every call would load. `preload` names
+    modules to import beforehand (none: the libraries of `blobs.running.libraries`); one that is missing is reported by
+    `describe()`. `visible` are further folders or files that cells may read. `trusted_tasks` run in a plain process
+    where there is no cell; others do not. `cells_max` calls run at once (none: one per core). `tiers` are tried in
+    their order.
     """
+    preload = libraries.preloaded() if preload is None else preload
     modules = ["blobs", "previewers", *preload, *(place.partition(":")[0] for place in tasks.values())]
     plan = Plan(
         layers=TIERS["A"],
@@ -185,7 +187,9 @@ class CellRunner:
             tasks = self._plan.tasks if layers.is_sandbox else self._trusted_table()
             if self._is_closed or not tasks:
                 return
-            plan = replace(self._plan, layers=layers, tasks=tasks)
+            optional = () if layers.namespaces else libraries.OPTIONAL
+            preload = tuple(name for name in self._plan.preload if name not in optional)
+            plan = replace(self._plan, layers=layers, tasks=tasks, preload=preload)
             try:
                 pool = CellPool(
                     plan,

@@ -163,6 +163,11 @@ def _warm_up() -> None:
         frame = pandas.read_csv(io.StringIO("a,b\n1,x\n2,y\n"))
         frame.groupby("b")["a"].sum().to_json()
         frame.to_string()
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.plot([1, 2])
+        pyplot.savefig(io.BytesIO())
+        pyplot.close("all")
 
 
 def _write_lines_at_once() -> None:

@@ -294,7 +294,7 @@ def test_results_are_bounded(run: Run, code: str) -> None:
         ("raise KeyboardInterrupt", "KeyboardInterrupt\n  code, line 1", ""),
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded", ""),
         ("import requests_of_old", "ModuleNotFoundError", "pandas"),
-        ("open('/no/such/file')", "FileNotFoundError", "no network and there are no files besides the blobs (blob1"),
+        ("open('/no/such/file')", "FileNotFoundError", "no files besides the blobs (blob1"),
         ("import os\nos.listdir('/root/x')", "Error", "blob1.bytes()"),
         ("blob9", "NameError: name 'blob9' is not defined", "The blobs here: blob1, blob2"),
         ("blob1.read()", "AttributeError: 'Blob' object has no attribute 'read'", ".bytes() .text()"),
