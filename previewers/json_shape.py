@@ -6,7 +6,7 @@ from typing import Any
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
-from previewers.json_structure import Outline, first_byte
+from previewers.json_structure import Outline, first_byte, members_of
 
 Outliner = Callable[[memoryview], Outline]
 
@@ -16,6 +16,7 @@ _DEPTH = 3
 _SAMPLED = 50
 _FIELDS_MAX = 20
 _LONG_STRING_BYTES = 1000
+_SMALL_BYTES = 64 * 1024
 _KINDS = {b'"': "string", b"[": "array", b"{": "object", b"t": "boolean", b"f": "boolean", b"n": "null"}
 
 
@@ -66,6 +67,11 @@ def _arrays(values: list[memoryview], outline: Outliner, depth: int) -> str:
     counts: list[int] = []
     elements: list[memoryview] = []
     for value in values:
+        if len(value) <= _SMALL_BYTES:
+            _, inner = _members(value)
+            counts.append(len(inner))
+            elements += inner[: max(0, _SAMPLED - len(elements))]
+            continue
         found = _outlined(value, outline)
         counts.append(len(found))
         room = max(0, _SAMPLED - len(elements))
@@ -78,6 +84,10 @@ def _arrays(values: list[memoryview], outline: Outliner, depth: int) -> str:
 def _objects(values: list[memoryview], outline: Outliner, depth: int) -> str:
     fields: dict[str, list[memoryview]] = {}
     for value in values[:_SAMPLED]:
+        if len(value) <= _SMALL_BYTES:
+            for key, inner in zip(*_members(value), strict=True):
+                fields.setdefault(key, []).append(inner)
+            continue
         found = _outlined(value, outline)
         for key, start, stop in zip(found.keys, found.starts, found.stops, strict=True):
             fields.setdefault(key, []).append(value[start:stop])
@@ -91,6 +101,13 @@ def _objects(values: list[memoryview], outline: Outliner, depth: int) -> str:
     if len(fields) > _FIELDS_MAX:
         told.append(f"{len(fields) - _FIELDS_MAX} more keys")
     return "{" + ", ".join(told) + "}"
+
+
+def _members(value: memoryview) -> tuple[list[str], list[memoryview]]:
+    try:
+        return members_of(value)
+    except UnreadableError:  # nested deeper than can be walked
+        return [], []
 
 
 def _outlined(value: memoryview, outline: Outliner) -> Outline:

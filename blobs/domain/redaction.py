@@ -64,14 +64,17 @@ class Redactor:
 
     def value(self, value: Any) -> Any:
         """The JSON value without secrets in its strings and keys; the very same object where there are none."""
+        return self._value(value) if self else value
+
+    def _value(self, value: Any) -> Any:
         if isinstance(value, str):
             redacted = self.text(value)
             return value if redacted == value else redacted
         if isinstance(value, dict):
-            pairs = [(self.value(key), self.value(each)) for key, each in value.items()]
+            pairs = [(self._value(key), self._value(each)) for key, each in value.items()]
             return dict(pairs) if _differ(pairs, value.items()) else value
         if isinstance(value, list | tuple):
-            items = [self.value(each) for each in value]
+            items = [self._value(each) for each in value]
             return value if all(new is old for new, old in zip(items, value, strict=True)) else items
         return value
 

@@ -1,5 +1,6 @@
 """The preview job: type, items, cost, preview and shape of one blob."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -26,6 +27,7 @@ _LAYOUTS = ((10, 160), (8, 120), (6, 80), (5, 60), (4, 40), (3, 30), (2, 24), (1
 _COST_SAMPLES = 64
 
 _EMBEDDED_CHARS_MIN = 256
+_LONG_STRING = re.compile(rb'"[^"]{%d}' % _EMBEDDED_CHARS_MIN)
 
 
 def profile(opened: Opened, source: Source, *, seed: bytes, preview_bytes_max: int) -> Profile:
@@ -151,6 +153,8 @@ def _some(values: list[Any], values_max: int, noun: str) -> list[Any]:
 
 def _without_embedded(value: Any) -> Any:
     """The value with a note in place of each string that carries bytes: a model reads nothing in base64."""
+    if not _LONG_STRING.search(exact_json.dumps(value)):
+        return value
     return exact_json.changed(value, _embedded_told)
 
 

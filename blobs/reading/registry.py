@@ -6,7 +6,7 @@ into a readers folder works too. A broken plug-in is set aside with its cause an
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +63,8 @@ class Registry:
         self._lock = threading.Lock()
         self._plug_ins: list[PlugIn] | None = None
         self._failed: dict[str, str] = {}
+        self._last_sniffed: tuple[Sample | None, Mapping[str, Confidence]] = (None, {})
+        """What each reader said of the last sample: the same blob is often asked about twice in a row."""
 
     def plug_ins(self) -> list[PlugIn]:
         """Every plug-in found, in registration order.
@@ -104,10 +106,15 @@ class Registry:
         if sample.size == 0:
             return self._choose_for_nothing(declared)
         sniffed = []
+        last, known_levels = self._last_sniffed
+        levels = {**known_levels} if last == sample else {}
         for each in self._in_use():
             if each.name not in avoid:
-                tell(f"reader {each.name}")
-                sniffed.append((each, self._sniff(each, sample)))
+                if each.name not in levels:
+                    tell(f"reader {each.name}")
+                    levels[each.name] = self._sniff(each, sample)
+                sniffed.append((each, levels[each.name]))
+        self._last_sniffed = (sample, levels)
         accepted = [_choice(each, confidence) for each, confidence in sniffed if confidence.level > 0]
         known = self.by_type(declared) if declared else None
         family = self._family(declared) if declared and known is None else None

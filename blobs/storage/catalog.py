@@ -83,10 +83,11 @@ def named_blobs(names: Iterable[NameRecord], turns: Iterable[TurnRecord]) -> lis
 class Catalog(BlobRecords, Retention, Quotas, Access, Protocol):
     """Records of tenants, none of whom can see another's.
 
-    Every verb is atomic and, where it writes, durable on return; each may be called from many threads, and several
-    processes may share one catalog. Text is Unicode without lone surrogates, numbers are below 2**63; `CallerError`
-    otherwise. A record can name only a blob that is recorded, and a blob that is named is not removed, so what a
-    conversation holds is never lost. Every verb raises `StoreError` where the store fails; nothing was changed then.
+    Every verb is atomic and, where it writes, durable on return (save for findings); each may be called from many
+    threads, and several processes may share one catalog. Text is Unicode without lone surrogates, numbers are below
+    2**63; `CallerError` otherwise. A record can name only a blob that is recorded, and a blob that is named is not
+    removed, so what a conversation holds is never lost. Every verb raises `StoreError` where the store fails; nothing
+    was changed then.
     """
 
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
@@ -94,7 +95,10 @@ class Catalog(BlobRecords, Retention, Quotas, Access, Protocol):
         ...
 
     def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
-        """Keep or replace a finding about a blob; `NotFoundError` where the blob is not recorded."""
+        """Keep or replace a finding about a blob; `NotFoundError` where the blob is not recorded.
+
+        A power cut may undo it until something is written after it: what was found can be found again.
+        """
         ...
 
     def create_conversation(

@@ -48,7 +48,7 @@ class SqliteCatalog(SqliteAccess):
                 (tenant, digest.to_bytes(), kind, text),
             )
 
-        self._session.write(save)
+        self._session.write(save, is_lasting=False)
 
     def create_conversation(
         self,

@@ -5,6 +5,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +37,12 @@ Execute = Callable[[str, Sequence[Any]], Any]
 """Runs one statement with its parameters and answers a cursor."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    job: Callable[[Execute], Any]
+    is_lasting: bool
+
+
 class SqliteSession:
     """One SQLite file, used by many threads and processes. Not to be used on both sides of a fork."""
 
@@ -49,7 +56,7 @@ class SqliteSession:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._inode = path.stat().st_ino
             self._queue = os.open(path.with_name(path.name + "-queue"), os.O_CREAT | os.O_RDWR, 0o600)
-        self._writes: GroupCommit[Callable[[Execute], Any], Any] = GroupCommit(self._run_writes, jobs_max=BATCH_MAX)
+        self._writes: GroupCommit[_Write, Any] = GroupCommit(self._run_writes, jobs_max=BATCH_MAX)
         try:
             with self._queued():
                 self._writer = self._connect()
@@ -78,12 +85,13 @@ class SqliteSession:
                 connection.close()
             return rows
 
-    def write(self, job: Callable[[Execute], Result]) -> Result:
+    def write(self, job: Callable[[Execute], Result], *, is_lasting: bool = True) -> Result:
         """Run a job in a transaction of its own, durable on return; a job that raises leaves nothing behind.
 
-        Jobs of several threads share a flush. Raises what the job raises, or `StoreError`.
+        Jobs of several threads share a flush. What need not be lasting is seen by all at once, but is on the disk only
+        when something after it is. Raises what the job raises, or `StoreError`.
         """
-        answer: Result = self._writes.submit(job)
+        answer: Result = self._writes.submit(_Write(job, is_lasting))
         return answer
 
     def close(self) -> None:
@@ -114,20 +122,32 @@ class SqliteSession:
                 raise
             return connection
 
-    def _run_writes(self, jobs: list[Callable[[Execute], Any]]) -> list[Any]:
+    def _run_writes(self, writes: list["_Write"]) -> list[Any]:
         """One transaction for all jobs, a savepoint for each."""
         self._require_open()
-        with self._queued(), self._sqlite_errors():
+        with self._queued(), self._sqlite_errors(), self._flushing(is_needed=any(each.is_lasting for each in writes)):
             execute = self._writer.execute
             execute("begin immediate")
             try:
-                outcomes = [self._run_job(execute, job) for job in jobs]
+                outcomes = [self._run_job(execute, each.job) for each in writes]
                 execute("commit")
             except BaseException:
                 if self._writer.in_transaction:
                     execute("rollback")
                 raise
         return outcomes
+
+    @contextmanager
+    def _flushing(self, *, is_needed: bool) -> Iterator[None]:
+        """Commit without a flush of the log where none is needed; the next one takes along what is in the log."""
+        if is_needed:
+            yield
+            return
+        self._writer.execute("pragma synchronous = normal").close()
+        try:
+            yield
+        finally:
+            self._writer.execute("pragma synchronous = full").close()
 
     def _run_job(self, execute: Any, job: Callable[[Execute], Any]) -> Any:
         execute("savepoint job")
