@@ -1,7 +1,6 @@
 """Profiles of stored blobs: found once, kept, and never a reason to fail a turn."""
 
 import logging
-import re
 import threading
 from typing import Any
 
@@ -12,6 +11,7 @@ from blobs.domain.media_type import BINARY
 from blobs.domain.reference import Reference
 from blobs.operations.indexes import Indexes
 from blobs.operations.opening import FALLBACKS
+from blobs.operations.reader_faults import REASONS, at_work
 from blobs.operations.workshop import TaskFailure, Workshop
 from blobs.reading.cost import undecoded_cost
 
@@ -22,8 +22,6 @@ RECIPE = "1"
 
 BACKGROUND_MS = 300_000
 """How long the preview job of a large blob may go on after the turn has been answered."""
-
-_AT_WORK = re.compile(r"^reader (\S+)(?: (\S+))?$", re.MULTILINE)
 
 
 class Profiles:
@@ -50,10 +48,10 @@ class Profiles:
             try:
                 found = self._find(tenant, reference, avoid, notes, self._workshop.limits.preview_ms_max)
             except TaskFailure as failure:
-                name, media_type = _at_work(failure.outcome.printed)
+                name, media_type = at_work(failure.outcome.printed)
                 if failure.outcome.status == "timeout" and self._is_ours(name):
                     return self._unfinished(tenant, reference, name, media_type or reference.type)
-                notes.append(f"the reader {name or 'of this format'!r} {_REASONS[failure.outcome.status]}")
+                notes.append(f"the reader {name or 'of this format'!r} {REASONS[failure.outcome.status]}")
                 avoid.append(name) if name else avoid.extend(self._all_but_fallbacks())
             except SandboxError as refusal:
                 _log.warning("preview without a cell: %s", refusal)
@@ -132,21 +130,6 @@ class Profiles:
             preview={"notes": notes} if notes else {},
             facts={},
         )
-
-
-_REASONS = {
-    "timeout": "did not answer in time",
-    "memory": "took too much memory",
-    "killed": "crashed",
-    "protocol": "answered in a form that is refused",
-    "error": "failed",
-}
-
-
-def _at_work(printed: str) -> tuple[str, str]:
-    """Name and type of the reader that was at work when its process ended."""
-    lines = _AT_WORK.findall(printed)
-    return lines[-1] if lines else ("", "")
 
 
 def _kind(media_type: str) -> str:

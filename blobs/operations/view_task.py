@@ -18,10 +18,12 @@ from blobs.operations.exporting import export
 from blobs.operations.opening import openings, reopen, takes_index
 from blobs.operations.profiling import profile
 from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_items
+from blobs.operations.reader_faults import load_faults
 from blobs.operations.search import search
 from blobs.operations.tools import ReadCall, SearchCall
 from blobs.reading.base_view import BaseView
 from blobs.reading.cutting import cut_with_count
+from blobs.reading.guarding import ReaderError
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source
@@ -44,7 +46,13 @@ def run(arguments: Mapping[str, Any], files: Mapping[str, str], reply: Reply) ->
     indexes = {
         name.removeprefix(_INDEX): FileSource(path).buffer() for name, path in files.items() if name.startswith(_INDEX)
     }
-    return work(FileSource(files["blob"]), arguments, reply, registry=registry, tell=_tell_host, indexes=indexes)
+    for line in load_faults(registry):
+        _tell_host(line)
+    try:
+        return work(FileSource(files["blob"]), arguments, reply, registry=registry, tell=_tell_host, indexes=indexes)
+    except ReaderError as fault:
+        _tell_host(fault.line)
+        raise
 
 
 def index_file(reader: str) -> str:
@@ -128,6 +136,9 @@ def _profile(
             if arguments.get("is_indexed") and takes_index(opened.plug_in):
                 reply.write(opened.view.index_bytes() or b"")
             return found.to_json()
+        except ReaderError as fault:
+            tell(fault.line)
+            notes.append(fault.message)
         except BlobsError as problem:
             notes.append(f"not readable as {opened.type}: {problem.message}")
         except Exception as fault:  # noqa: BLE001  # the plug-in door: a view may raise anything over damaged bytes

@@ -13,6 +13,7 @@ from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputE
 from blobs.domain.limits import MIB, Limits
 from blobs.operations import view_task
 from blobs.operations.opening import take_sample
+from blobs.operations.reader_faults import note_faults
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner
@@ -137,6 +138,8 @@ class Workshop:
         payload = cast("BinaryIO", SpooledTemporaryFile(MEMORY_BYTES_MAX, dir=self._scratch))  # noqa: SIM115  # `Done` closes it
         try:
             outcome = self._runner.run(Job(name, arguments, files, limits), payload_to=payload)
+            if name == "view":
+                note_faults(self.registry, outcome, arguments.get("reader", ""))
             payload.seek(0)
             return Done(answer_of(outcome), payload, outcome.printed)
         except BaseException:

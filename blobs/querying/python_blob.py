@@ -11,6 +11,7 @@ from blobs.domain.exact_json import Number
 from blobs.domain.media_type import JSON, NDJSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading import decoding
+from blobs.reading.guarding import open_view
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource
@@ -155,7 +156,7 @@ class Blob:
         plug_in = _registry(self._readers_dir).by_name(self._reader)
         if plug_in is None or plug_in.reader is None:
             raise ValueError(f"the reader {self._reader!r} is not here: use {self.name}.bytes()")
-        return plug_in.reader.open(FileSource(self.path))
+        return open_view(plug_in, FileSource(self.path))
 
 
 @functools.cache

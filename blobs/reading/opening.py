@@ -7,8 +7,9 @@ from typing import cast
 from blobs.domain.errors import BlobsError, UnreadableError
 from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
+from blobs.reading.guarding import GuardedView, ReaderError, open_view
 from blobs.reading.reader import SAMPLE_BYTES, IndexedReader, PlugIn, Sample, View
-from blobs.reading.registry import SIGNATURE_LEVEL, Registry
+from blobs.reading.registry import SIGNATURE_LEVEL, Choice, Registry
 from blobs.reading.source import Source
 
 FALLBACKS = ("text", "binary")
@@ -75,18 +76,30 @@ def openings(
             continue
         is_binary = is_binary or (choice.level >= SIGNATURE_LEVEL and not choice.type.startswith("text/"))
         tell(f"reader {choice.plug_in.name} {choice.type}")
-        try:
-            view = choice.plug_in.reader.open(source)
-            _check(view)
-        except BlobsError as problem:
-            notes.append(f"not readable as {choice.type}: {problem.message}")
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as problem:  # noqa: BLE001  # the plug-in door: whatever a reader does, the blob stays readable
-            tell(f"fault {choice.plug_in.name}: {type(problem).__name__}: {problem}")
-            notes.append(f"the reader {choice.plug_in.name!r} failed on it")
-        else:
+        view = _opened(choice, source, notes, tell)
+        if view is not None:
             yield Opened(view, choice.plug_in, choice.type, tuple(notes))
+
+
+def _opened(choice: Choice, source: Source, notes: list[str], tell: Callable[[str], None]) -> View | None:
+    """The view of a reader that opens the blob and keeps what it promises, else None and a note why not."""
+    try:
+        view = open_view(choice.plug_in, source)
+        _check(view)
+        if isinstance(view, GuardedView):
+            view.verify()
+        return view
+    except ReaderError as problem:
+        tell(problem.line)
+        notes.append(problem.message)
+    except BlobsError as problem:
+        notes.append(f"not readable as {choice.type}: {problem.message}")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # noqa: BLE001  # the plug-in door: whatever a reader does, the blob stays readable
+        tell(f"fault {choice.plug_in.name}: {type(problem).__name__}: {problem}")
+        notes.append(f"the reader {choice.plug_in.name!r} failed on it")
+    return None
 
 
 def reopen(registry: Registry, source: Source, reader: str, index: memoryview | None = None) -> View:
@@ -99,7 +112,7 @@ def reopen(registry: Registry, source: Source, reader: str, index: memoryview | 
         )
     if index is not None and takes_index(plug_in):
         return cast("IndexedReader", plug_in.reader).open(source, index)
-    return plug_in.reader.open(source)
+    return open_view(plug_in, source)
 
 
 def takes_index(plug_in: PlugIn) -> bool:
@@ -112,6 +125,6 @@ def _check(view: View) -> None:
     if view.unit is not None and (view.count is None or view.count < 0):
         raise UnreadableError("the reader does not say how many items there are")
     if view.count:
-        last = list(view.glimpse(ItemRange(view.count - 1, view.count)))
+        last = list(view.glimpse(ItemRange(view.count - 1, view.count + 1)))
         if len(last) != 1:
-            raise UnreadableError(f"the reader counts {view.count} {view.unit} but does not give the last one")
+            raise UnreadableError(f"the reader counts {view.count} {view.unit} but the last one is not where it ends")

@@ -78,6 +78,13 @@ class Registry:
             for each in self._load()
         ]
 
+    def note_fault(self, name: str, cause: str) -> bool:
+        """Keep what a reader did wrong for `plug_ins` to tell, the first thing that it did; answers if it is that."""
+        with self._lock:
+            is_first = name not in self._failed
+            self._failed.setdefault(name, cause[:_CAUSE_CHARS_MAX])
+            return is_first
+
     def by_name(self, name: str) -> PlugIn | None:
         """The reader in use of this name, or None."""
         return next((each for each in self._in_use() if each.name == name), None)
@@ -112,7 +119,7 @@ class Registry:
             if each.name not in avoid:
                 if each.name not in levels:
                     tell(f"reader {each.name}")
-                    levels[each.name] = self._sniff(each, sample)
+                    levels[each.name] = self._sniff(each, sample, tell)
                 sniffed.append((each, levels[each.name]))
         self._last_sniffed = (sample, levels)
         accepted = [_choice(each, confidence) for each, confidence in sniffed if confidence.level > 0]
@@ -153,14 +160,15 @@ class Registry:
             parent = TEXT
         return self.by_type(parent) if parent else None
 
-    def _sniff(self, plug_in: PlugIn, sample: Sample) -> Confidence:
+    def _sniff(self, plug_in: PlugIn, sample: Sample, tell: Callable[[str], None]) -> Confidence:
         try:
             confidence = plug_in.reader.sniff(sample) if plug_in.reader is not None else Confidence.NO
-        except Exception as error:  # noqa: BLE001  # the plug-in door: a foreign reader may raise anything
-            self._failed.setdefault(plug_in.name, f"sniff failed: {_cause(error)}")
-            return Confidence.NO
-        if not isinstance(confidence, Confidence):
-            self._failed.setdefault(plug_in.name, "sniff did not answer with a Confidence")
+            problem = "" if plug_in.is_built_in else _wrong_with(confidence)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # the plug-in door: a foreign reader may raise anything
+            problem = f"sniff failed: {_cause(error)}"
+        if problem:
+            self.note_fault(plug_in.name, problem)
+            tell(f"fault {plug_in.name}: {problem}")
             return Confidence.NO
         return confidence
 
@@ -324,6 +332,19 @@ def _made(found: _Found) -> PlugIn:
         is_light=bool(getattr(reader, "is_light", False)),
         aliases=_types(getattr(reader, "aliases", ()), "aliases"),
     )
+
+
+def _wrong_with(confidence: Any) -> str:
+    """What an answer of `sniff` lacks to be one, or ""."""
+    if not isinstance(confidence, Confidence):
+        return "sniff did not answer with a Confidence"
+    if not isinstance(confidence.level, int) or not 0 <= confidence.level <= 100:
+        return f"sniff answered with the level {confidence.level!r}"[:_CAUSE_CHARS_MAX]
+    if not isinstance(confidence.type, str) or (
+        confidence.type and parse_media_type(confidence.type) != confidence.type
+    ):
+        return f"sniff answered with the type {confidence.type!r}"[:_CAUSE_CHARS_MAX]
+    return ""
 
 
 def _types(value: Any, attribute: str) -> tuple[str, ...]:
