@@ -1,5 +1,6 @@
 """From settings to the objects of a running service."""
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ class Service:
     workshop: Workshop
     toolbox: Toolbox
     temporary: "tempfile.TemporaryDirectory[str] | None"
+    readers_copy: "tempfile.TemporaryDirectory[str] | None" = None
 
     @property
     def limits(self) -> Limits:
@@ -71,8 +73,9 @@ class Service:
         """End the cells, then close the stores."""
         self.runner.close()
         self.store.close()
-        if self.temporary is not None:
-            self.temporary.cleanup()
+        for folder in (self.temporary, self.readers_copy):
+            if folder is not None:
+                folder.cleanup()
 
 
 def build(settings: Settings) -> Service:
@@ -87,10 +90,29 @@ def build(settings: Settings) -> Service:
     store = BlobStore(content, catalog, limits=limits, copies_folder=copies, redactor=redactor)
     # Cells work in a folder of their own, where a relative path would mean another place.
     readers_dir = str(Path(settings.readers_dir).absolute()) if settings.readers_dir else None
+    readers_copy = _readers_copy(Path(readers_dir)) if readers_dir else None
+    readers_dir = readers_copy.name if readers_copy is not None else readers_dir
     runner = _runner(limits, readers_dir)
     workshop = Workshop(store, catalog, runner, limits, readers_dir=readers_dir, scratch=str(scratch))
     toolbox = Toolbox(workshop)
-    return Service(settings, store, content, catalog, runner, workshop, toolbox, temporary)
+    return Service(settings, store, content, catalog, runner, workshop, toolbox, temporary, readers_copy)
+
+
+def _readers_copy(readers_dir: Path) -> "tempfile.TemporaryDirectory[str] | None":
+    """A copy of a readers folder that only the server's user may read; cells of a server that is root are nobody."""
+    try:
+        files = [each for each in readers_dir.iterdir() if each.suffix == ".py" and each.is_file()]
+        modes = {readers_dir.stat().st_mode & 0o005 == 0o005, *(bool(each.stat().st_mode & 0o004) for each in files)}
+        if os.geteuid() != 0 or modes == {True}:
+            return None
+        copy = tempfile.TemporaryDirectory(prefix="blobs-readers-")
+        Path(copy.name).chmod(0o755)
+        for each in files:
+            Path(copy.name, each.name).write_bytes(each.read_bytes())
+            Path(copy.name, each.name).chmod(0o644)
+    except OSError:
+        return None  # the registry says what is wrong with the folder
+    return copy
 
 
 def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:

@@ -1,5 +1,6 @@
 """What README.md says is true: its examples run, its tables are complete, its paths exist."""
 
+import json
 import os
 import re
 import shlex
@@ -70,6 +71,26 @@ def test_the_reader_example_runs(tmp_path: Path) -> None:
     query = "select id, length(sequence) as n from blob1"
     said = run(["blobs", "sql", "x.fa", query, "--readers", "readers", "--json"], tmp_path)
     assert '"rows":[["a",6],["b",2]]' in said
+    listed = json.loads(run(["blobs", "readers", "--readers", "readers", "--json"], tmp_path))
+    (fasta,) = [each for each in listed if each["name"] == "fasta"]
+    assert fasta == {"name": "fasta", "types": ["text/x-fasta"], "version": "", "origin": "fasta.py"}
+    assert not any("problem" in each for each in listed)
+    calls = (
+        "from blobs import Blobs\n"
+        "from blobs.settings import Settings\n"
+        "with Blobs.open(Settings(store=':memory:', readers_dir='readers')) as blobs:\n"
+        "    chat = blobs.conversation()\n"
+        "    with chat.turn() as turn:\n"
+        "        shown = turn.offload('>a first\\n' + 'ACGT\\n' * 9000 + '>b\\nGGTT\\n', tool='sequences')\n"
+        "    assert (shown['type'], shown['items'], shown['preview']['unit']) == ('text/x-fasta', 2, 'rows'), shown\n"
+        "    read = chat.call('blob_read', {'blob': 'blob1', 'start': 1})['data']\n"
+        "    assert (read['columns'], read['items']) == (['id', 'about', 'sequence'], [['b', '', 'GGTT']]), read\n"
+        "    found = chat.call('blob_search', {'blob': 'blob1', 'pattern': 'GGT'})['data']\n"
+        "    assert [match['item'] for match in found['matches']] == [1], found\n"
+        "    sql = {'blob': 'blob1', 'language': 'sql', 'code': 'select sum(length(sequence)) from blob1'}\n"
+        "    assert chat.call('blob_code', sql)['data']['rows'] == [[36004]]\n"
+    )
+    run([sys.executable, "-c", calls], tmp_path)
 
 
 def test_the_http_example_runs(tmp_path: Path) -> None:

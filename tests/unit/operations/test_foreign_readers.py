@@ -242,11 +242,24 @@ def test_readers_are_listed_with_their_origin(blobs: Blobs) -> None:
     assert listed["good"]["types"] == ["text/x-good"]
 
 
-def test_a_folder_that_cells_cannot_read_is_told(tmp_path: Path) -> None:
-    """Cells run as nobody: readers that the server may read and they may not are told to be out of use."""
+def test_a_folder_of_the_server_alone(tmp_path: Path) -> None:
+    """Cells run as nobody: readers that only the server's user may read are used all the same."""
     readers = tmp_path / "readers"
     readers.mkdir(mode=0o700)
     (readers / "good.py").write_text(plug_in("good"), encoding="utf-8")
+    (readers / "good.py").chmod(0o600)
     with opened(readers) as blobs:
-        if blobs.conversation().attach(content_for("good"))["type"] == "text/plain":
-            assert "cells cannot load it" in told(blobs, "good")
+        assert blobs.conversation().attach(content_for("good"))["type"] == "text/x-good"
+
+
+def test_what_cells_cannot_load_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that needs what is not in a cell is not in use, and the operator is told so."""
+    monkeypatch.setenv("ODD_READER", "1")
+    readers = tmp_path / "readers"
+    readers.mkdir(mode=0o755)
+    guard = "import os\nif 'ODD_READER' not in os.environ: raise ImportError('not in a cell')\n"
+    (readers / "good.py").write_text(guard + plug_in("good"), encoding="utf-8")
+    with opened(readers) as blobs:
+        assert blobs.conversation().attach(content_for("good"))["type"] == "text/plain"
+        assert "as cells cannot load it" in told(blobs, "good")
+        assert "not in a cell" in told(blobs, "good")
