@@ -28,6 +28,9 @@ _NAME = re.compile(r"[^\W\d][\w .()/%#$&:+-]{0,59}")
 _RULE = re.compile(r"[-+|=: ]{3,}")
 _LOG_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d,\d{3}\b")
 
+_SEPARATOR = re.compile(rb'"?sep=([,\t;|])"?\r?\n', re.IGNORECASE)
+_COMMENTS = re.compile(rb"(?:#[^\r\n]*(?:\r\n|\n|\r)){1,200}")
+
 Row = list[str | None]
 
 
@@ -46,15 +49,35 @@ class Dialect:
     """The sample is a table by itself, without anybody having said so."""
 
 
-def find_dialect(head: bytes, *, is_whole: bool, encoding: Encoding = UTF8) -> Dialect:
-    """The dialect of a text by its beginning, in UTF-8."""
-    candidates = [_read(head, Grammar(mark), is_whole=is_whole, encoding=encoding) for mark in DELIMITERS]
+def preamble(head: bytes) -> tuple[int, str]:
+    """How many bytes of a text come before its table, and the delimiter that they name ("" where they name none).
+
+    That is the line `sep=;` that Excel knows, or lines that begin with `#` and are no header: they have not as many
+    cells as the first line after them.
+    """
+    if named := _SEPARATOR.match(head):
+        return named.end(), named[1].decode()
+    comments = _COMMENTS.match(head)
+    if comments is None:
+        return 0, ""
+    lines = comments[0].splitlines(keepends=True)
+    below = head[comments.end() :].split(b"\n", 1)[0]
+    mark = max(DELIMITERS.encode(), key=below.count)
+    cells = below.count(mark)
+    header = next((place for place, line in enumerate(lines) if cells and line.count(mark) == cells), len(lines))
+    return (sum(map(len, lines[:header])) if cells else 0), ""
+
+
+def find_dialect(head: bytes, *, is_whole: bool, encoding: Encoding = UTF8, delimiter: str = "") -> Dialect:
+    """The dialect of a text by its beginning, in UTF-8; `delimiter` is known where the text itself names it."""
+    marks = delimiter or DELIMITERS
+    candidates = [_read(head, Grammar(mark), is_whole=is_whole, encoding=encoding) for mark in marks]
     best = max(candidates, key=_score)
     if best.consistency < _CONSISTENT:
         literal = _read(head, Grammar(best.grammar.delimiter, is_quoted=False), is_whole=is_whole, encoding=encoding)
         if literal.consistency == 1 and len(literal.rows) > 2 and literal.width > 1:
             best = literal
-    if best.width < 2:
+    if best.width < 2 and not delimiter:
         best = next(each for each in candidates if each.grammar.delimiter == ",")
     has_header = _has_header(best.rows)
     is_table = _is_table(best, has_header=has_header)

@@ -13,13 +13,13 @@ from blobs.reading.index import Index, pack, unpack
 from blobs.reading.reader import Column, Confidence, Sample, Table, View
 from blobs.reading.source import Source
 from blobs.reading.stretches import Needle, Stretch
-from previewers.csv_dialect import Dialect, find_dialect
+from previewers.csv_dialect import Dialect, find_dialect, preamble
 from previewers.csv_records import Grammar, RecordIndex
 from previewers.json_sniff import are_lines, is_document, utf8_head
 from previewers.text_index import TextIndex, text_index
 
 TSV = "text/tab-separated-values"
-_RECIPE = "csv/1"
+_RECIPE = "csv/2"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_LINES = 20
@@ -44,6 +44,8 @@ class CsvView(BaseView):
         self._encoding = UTF8 if self._is_copied else found
         self._start = 0 if self._is_copied else len(found.mark)
         self._found = found
+        self._lead, self._named_delimiter = preamble(self._data.read(self._start, self._start + _HEAD_BYTES))
+        self._start += self._lead
         self.has_header: bool
         if known is not None:
             self._restore(known)
@@ -119,6 +121,11 @@ class CsvView(BaseView):
             header = self.grammar.delimiter.join(each.name for each in self.columns or ()).encode() + b"\n"
         return header + self._data.read(start, stop), self.type
 
+    def strays(self) -> Iterator[tuple[int, str]]:
+        """The lines before the table: `sep=;`, or comments."""
+        before = self._data.read(self._start - self._lead, self._start)
+        yield from enumerate(map(self._encoding.decode, before.splitlines()), 1)
+
     def table(self) -> Table | None:
         """All rows, as the file's untyped text."""
         whole = ItemRange(0, self.count or 0)
@@ -161,7 +168,7 @@ class CsvView(BaseView):
             head = self._data.read(self._start, self._start + size_bytes)
             is_whole = self._start + len(head) >= self._data.size
             if is_whole or size_bytes >= _HEAD_BYTES_MAX or head.count(b"\n") + head.count(b"\r") >= _HEAD_LINES:
-                return find_dialect(head, is_whole=is_whole, encoding=self._encoding)
+                return find_dialect(head, is_whole=is_whole, encoding=self._encoding, delimiter=self._named_delimiter)
             size_bytes *= 4
 
     def _indexed(self, grammar: Grammar) -> tuple[Grammar, RecordIndex]:
@@ -196,6 +203,9 @@ class CsvView(BaseView):
         return names
 
     def _note_oddities(self) -> None:
+        if lines := sum(1 for _ in self.strays()):
+            noun = "line before the table is" if lines == 1 else "lines before the table are"
+            self.notes.append(f"{lines} {noun} no row")
         if self._records.count and not self.has_header:
             self.notes.append("no header row: the columns are numbered")
         if self._records.odd:
@@ -222,7 +232,8 @@ class CsvReader:
         head = utf8_head(sample, is_declared=is_declared)
         if not head.strip() or _is_markup(head) or _is_json(head, sample):
             return Confidence.NO
-        dialect = find_dialect(head, is_whole=sample.is_whole)
+        lead, delimiter = preamble(head)
+        dialect = find_dialect(head[lead:], is_whole=sample.is_whole, delimiter=delimiter)
         media_type = TSV if dialect.grammar.delimiter == "\t" else CSV
         if dialect.is_table:
             return Confidence(50, media_type)

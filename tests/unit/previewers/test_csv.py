@@ -205,3 +205,24 @@ def test_declared_is_believed(content):
 def test_declared_is_not_believed_against_the_bytes(content):
     """JSON, markup and binary stay what they are."""
     assert sniff(content, "text/csv").level == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "found", "lead"),
+    [
+        ("sep=;\r\na;b\r\n1,5;2\r\n", ["a", "b"], [["1,5", "2"]], ["sep=;"]),
+        ('"sep=\t"\na\tb\n1\t2\n', ["a", "b"], [["1", "2"]], ['"sep=\t"']),
+        ("# made by x\n# on y\na,b\n1,2\n", ["a", "b"], [["1", "2"]], ["# made by x", "# on y"]),
+        ("##fileformat=x\n#pos\tref\n1\tA\n2\tC\n", ["#pos", "ref"], [["1", "A"], ["2", "C"]], ["##fileformat=x"]),
+        ("#id,name\n1,a\n", ["#id", "name"], [["1", "a"]], []),
+        ("#only\nAnn\n", ["#only"], [["Ann"]], []),
+        ("a,b\n# no comment\n1,2\n", ["a", "b"], [["# no comment", None], ["1", "2"]], []),
+    ],
+)
+def test_lines_before_the_table(content, columns, found, lead):
+    """What Excel or a tool writes above a table is no row: it is said, and found by search; a header with # is one."""
+    view = open_csv(content.encode())
+    assert (names(view), rows(view)) == (columns, found)
+    assert [line for _, line in view.strays()] == lead
+    assert any("before the table" in note for note in view.notes) == bool(lead)
+    assert view.text(0, 999) == content
