@@ -47,7 +47,8 @@ class Toolbox:
             message = f"{problem.message} {hint}".strip()
             return ToolAnswer.refused(message + self._printed(call, failure.outcome.printed), fault=problem)
         except TaskRefusal as refusal:
-            return ToolAnswer.refused(f"{refusal}{self._printed(call, refusal.printed)}", fault=refusal)
+            message = cut_to_bytes_with_count(str(refusal), self.limits.error_bytes_max)
+            return ToolAnswer.refused(message + self._printed(call, refusal.printed), fault=refusal)
         except SandboxError as refusal:
             _log.warning("%s without a cell: %s", call.tool, refusal)
             return ToolAnswer.refused(f"This host gives no sandbox for this call. {_without_cell(call)}")

@@ -3,7 +3,7 @@
 import io
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
@@ -12,6 +12,7 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputError
 from blobs.domain.limits import MIB, Limits
 from blobs.operations import view_task
+from blobs.operations.answer_forms import fault_of
 from blobs.operations.opening import take_sample
 from blobs.operations.reader_faults import note_faults
 from blobs.reading.registry import Registry
@@ -141,7 +142,7 @@ class Workshop:
             if name == "view":
                 note_faults(self.registry, outcome, arguments.get("reader", ""))
             payload.seek(0)
-            return Done(answer_of(outcome), payload, outcome.printed)
+            return Done(answer_of(name, outcome), payload, outcome.printed)
         except BaseException:
             payload.close()
             raise
@@ -171,13 +172,16 @@ class Workshop:
         return self.task("view", arguments, files, wall_ms=wall_ms, result_bytes=self.limits.blob_bytes_max)
 
 
-def answer_of(outcome: Outcome) -> Any:
-    """The value of an outcome, or the error that it stands for.
+def answer_of(task: str, outcome: Outcome) -> Any:
+    """The value of a task's outcome, its form checked, or the error that it stands for.
 
     What a task raised for its caller is raised here again; `TaskFailure` stands for everything that is not an answer.
     """
     if outcome.status == "ok":
-        return outcome.value
+        if fault := fault_of(task, outcome.value):
+            outcome = replace(outcome, status="protocol", error={"message": fault})
+        else:
+            return outcome.value
     error = outcome.error or {}
     code = error.get("code", "internal_error")
     if outcome.status == "error" and code != "internal_error":

@@ -19,6 +19,7 @@ VALUE_BYTES_MAX = 4 * MIB
 """A JSON answer: decoding costs the host up to thirty times its size. What is larger is streamed as payload."""
 PAYLOAD_BYTES_MAX = 1 * MIB
 FAILURE_BYTES_MAX = 8 * KIB
+_FAULT_CHARS_MAX = {"code": 64, "message": 16 * KIB, "hint": 4 * KIB}
 OUT_OF_MEMORY = "The call needs more memory than it may have."
 
 _HEAD = struct.Struct("<cI")
@@ -105,8 +106,9 @@ def encode_value(value: Any) -> bytes:
 
 def encode_fault(status: str, *, code: str, message: str, hint: str = "", traceback: str = "") -> bytes:
     """The body of VALUE for a task that raised."""
-    fault = {"code": code[:64], "message": message[: 16 * KIB], "hint": hint[: 4 * KIB]}
-    return exact_json.dumps({"status": status, "fault": fault, "traceback": traceback[-32 * KIB :]})
+    fault = {"code": code, "message": message, "hint": hint}
+    cut = {name: fault[name][:most] for name, most in _FAULT_CHARS_MAX.items()}
+    return exact_json.dumps({"status": status, "fault": cut, "traceback": traceback[-32 * KIB :]})
 
 
 def decode_value(body: bytes) -> Mapping[str, Any]:
@@ -125,6 +127,8 @@ def decode_value(body: bytes) -> Mapping[str, Any]:
     if answer.keys() == {"status", "fault", "traceback"} and answer["status"] in ("error", "memory"):
         fault = answer["fault"]
         texts = [*fault.values(), *fault.keys(), answer["traceback"]] if isinstance(fault, dict) else [None]
-        if all(isinstance(each, str) for each in texts) and fault.keys() == {"code", "message", "hint"}:
-            return answer
+        if all(isinstance(each, str) for each in texts) and fault.keys() == _FAULT_CHARS_MAX.keys():
+            if all(len(fault[name]) <= most for name, most in _FAULT_CHARS_MAX.items()):
+                return answer
+            raise ProtocolError("the answer's fault is too long")
     raise ProtocolError("the answer has the wrong fields")
