@@ -124,7 +124,20 @@ def _stores(folder: Path, *, in_memory: bool) -> tuple[ContentStore, Catalog]:
     from blobs.storage.sqlite import SqliteCatalog
 
     _make(folder)
-    return LocalContentStore(folder), SqliteCatalog(folder / CATALOG_FILE)
+    has_bytes, has_records = (folder / "store.json").is_file(), (folder / CATALOG_FILE).is_file()
+    if has_bytes and not has_records and next(LocalContentStore(folder).keys(), None) is not None:
+        raise StoreError(
+            f"The store {folder} has blobs, but its catalog {CATALOG_FILE} is missing.",
+            hint="Restore the catalog. A new one would know none of them.",
+        )
+    catalog = SqliteCatalog(folder / CATALOG_FILE)
+    if has_records and not has_bytes and catalog.list_tenants(limit=1):
+        catalog.close()
+        raise StoreError(
+            f"The store {folder} has a catalog of blobs, but their bytes are missing.",
+            hint="Restore store.json, files and packs, or mount the disk that they are on.",
+        )
+    return LocalContentStore(folder), catalog
 
 
 def _make(folder: Path) -> None:

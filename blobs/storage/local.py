@@ -18,6 +18,8 @@ from blobs.storage.packs import Packs, Slice
 
 FORMAT_VERSION = 1
 
+_FILE_FOLDERS = tuple(f"{number:02x}" for number in range(256))
+
 _KEY = re.compile(r"([0-9a-f]{2})/\1[0-9a-f]{62}\.[0-9a-f]{16}\Z")
 
 
@@ -38,7 +40,9 @@ class LocalContentStore:
         self._temps = TempFolder(folder / "tmp")
         self._packs = Packs(folder / "packs")
         with store_errors(folder):
-            if not self._is_made():
+            if self._is_made():
+                self._require_folders()
+            else:
                 self._make()
             self._temps.sweep()
 
@@ -137,12 +141,23 @@ class LocalContentStore:
             )
         return True
 
+    def _require_folders(self) -> None:
+        """Refuse a store that lost one of its folders: what was in it is lost too, and what is put would be."""
+        found = {each.name for each in (self._folder / "files").iterdir()}
+        missing = [f"files/{each}" for each in _FILE_FOLDERS if each not in found]
+        missing += [each for each in ("tmp", "packs") if not (self._folder / each).is_dir()]
+        if missing:
+            raise StoreError(
+                f"A folder of the store is missing ({self._folder / missing[0]}).",
+                hint="Restore it; where there is no backup, make an empty one, and `blobs verify` tells what is lost.",
+            )
+
     def _make(self) -> None:
         """Create the folders, all of them now: a folder made later would need a flush of its parent in every put."""
         for each in ("tmp", "packs", "files"):
             make_folder(self._folder / each)
-        for number in range(256):
-            (self._folder / "files" / f"{number:02x}").mkdir(mode=0o700, exist_ok=True)
+        for each in _FILE_FOLDERS:
+            (self._folder / "files" / each).mkdir(mode=0o700, exist_ok=True)
         flush_folder(self._folder / "files")
         file, temp = self._temps.create()
         try:

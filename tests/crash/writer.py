@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from blobs.domain.errors import ConflictError
+from blobs.domain.errors import ConflictError, NotFoundError
 from blobs.domain.limits import Limits
 from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Change, NameRecord
@@ -60,9 +60,12 @@ def main(folder: Path, name: str, count: int) -> None:
         for number in range(count):
             seed = f"shared {number}" if number % 5 == 0 else f"{name} {thread} {number}"
             expected = content(seed)
-            stored = blobs.put("a", iter([expected]), media_type="application/octet-stream")
-            assert stored.reference.digest.hex == hashlib.sha256(expected).hexdigest()
-            named = commit_name(catalog, stored)
+            while True:
+                stored = blobs.put("a", iter([expected]), media_type="application/octet-stream")
+                assert stored.reference.digest.hex == hashlib.sha256(expected).hexdigest()
+                with suppress(NotFoundError):  # a collector without grace came in between
+                    named = commit_name(catalog, stored)
+                    break
             with printing:
                 print(stored.reference.digest.hex, stored.reference.size, named, flush=True)
 

@@ -249,3 +249,26 @@ def test_a_deleted_slice_gives_its_blocks_back(store, folder):
     assert (before - pack.stat().st_blocks) * 512 >= 190_000
     assert store.read(last, 0, 9) == b"last"
     assert list(store.keys()) == [last]
+
+
+def test_empty_packs_are_tidied_and_damaged_ones_are_not(folder):
+    """A pack of deletions and a torn tail goes; one with a damaged header, behind which others may be sound, stays."""
+    for damage, is_tidied in ((b"", True), (b"BLB1" + bytes(20), True), (None, False)):
+        store = LocalContentStore(folder)
+        keys = [put(store, f"{damage} {number}".encode()) for number in range(2)]
+        store.delete(keys[0])
+        if is_tidied:
+            store.delete(keys[1])
+        assert store.tidy() == 0  # it is being appended to
+        store.close()
+        [pack] = (folder / "packs").iterdir()
+        if damage is None:
+            pack.write_bytes(b"XXXX" + pack.read_bytes()[4:])
+        else:
+            pack.write_bytes(pack.read_bytes() + damage)
+        store = LocalContentStore(folder)
+        assert store.tidy() == int(is_tidied)
+        assert pack.exists() == (not is_tidied)
+        if not is_tidied:
+            assert store.read(keys[1], 0, 99) == b"None 1"
+        store.close()
