@@ -79,7 +79,7 @@ def find_dialect(head: bytes, *, is_whole: bool, encoding: Encoding = UTF8, deli
             best = literal
     if best.width < 2 and not delimiter:
         best = next(each for each in candidates if each.grammar.delimiter == ",")
-    has_header = _has_header(best.rows)
+    has_header = names_columns(best.rows)
     is_table = _is_table(best, has_header=has_header)
     return Dialect(best.grammar, has_header, best.consistency, best.width, is_table)
 
@@ -115,7 +115,7 @@ def _score(reading: _Reading) -> float:
     return reading.consistency + 0.01 * min(reading.width, 10) - 0.2 * blank + 0.2 * is_even
 
 
-def _has_header(rows: list[Row]) -> bool:
+def names_columns(rows: list[Row]) -> bool:
     """Whether the first row names the columns: it does not look like the rows below it."""
     if not rows:
         return False

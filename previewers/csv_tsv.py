@@ -13,8 +13,9 @@ from blobs.reading.index import Index, pack, unpack
 from blobs.reading.reader import Column, Confidence, Sample, Table, View
 from blobs.reading.source import Source
 from blobs.reading.stretches import Needle, Stretch
-from previewers.csv_dialect import Dialect, find_dialect, preamble
-from previewers.csv_records import Grammar, RecordIndex
+from previewers.csv_dialect import Dialect, find_dialect, names_columns, preamble
+from previewers.csv_odd import BYTES_MAX, OddCsvView, odd_table
+from previewers.csv_records import Grammar, RecordIndex, are_well_formed
 from previewers.json_sniff import are_lines, is_document, utf8_head
 from previewers.text_index import TextIndex, text_index
 
@@ -161,6 +162,22 @@ class CsvView(BaseView):
     def _text(self) -> TextIndex:
         return text_index(self._data, self._encoding, self.text_index)
 
+    def in_odd_dialect(self) -> OddCsvView | None:
+        """The file in a dialect of its own, where the usual one leaves it ragged or its quotes astray."""
+        if self._data.size - self._start > BYTES_MAX:
+            return None
+        raw = self._data.read(self._start, self._data.size)
+        is_astray = b'"' in raw and not (self.grammar.is_quoted and are_well_formed(raw, self.grammar))
+        if not is_astray and not self._records.odd:
+            return None
+        lead = len(self._encoding.decode(self._data.read(self._start - self._lead, self._start)))
+        table = odd_table(self._encoding.decode(raw), self.grammar.delimiter, lead=lead)
+        if table is None:
+            return None
+        has_header = names_columns(table.records)
+        names = _unique(table.records[0] if has_header else [], len(table.records[0]))
+        return OddCsvView(self, table, names, has_header=has_header)
+
     def _dialect(self) -> Dialect:
         """The dialect by a head that holds several lines, however long they are."""
         size_bytes = _HEAD_BYTES
@@ -183,24 +200,11 @@ class CsvView(BaseView):
         return literal, RecordIndex(self._data, self._start, literal)
 
     def _named_columns(self) -> list[str]:
-        """Names of all columns, unique also without regard to case, as SQL wants them."""
         header: list[str | None] = []
         if self.has_header:
             _, record = next(self._records.records(0, 1))
             header = self.grammar.cells(self._encoding.decode(record))
-        written = {cell.casefold() for cell in header if cell}
-        taken: set[str] = set()
-        names: list[str] = []
-        for place in range(self._records.width):
-            cell = header[place] if place < len(header) else None
-            wanted = cell if cell and cell.strip() else f"column{place + 1}"
-            name, number = wanted, 0
-            while name.casefold() in taken or (name != cell and name.casefold() in written):
-                number += 1
-                name = f"{wanted}_{number}"
-            taken.add(name.casefold())
-            names.append(name)
-        return names
+        return _unique(header, self._records.width)
 
     def _note_oddities(self) -> None:
         if lines := sum(1 for _ in self.strays()):
@@ -241,7 +245,25 @@ class CsvReader:
 
     def open(self, source: Source, index: memoryview | None = None) -> View:
         """The rows of the file; never refuses text."""
-        return CsvView(source, index)
+        view = CsvView(source, index)
+        return (view.in_odd_dialect() if index is None else None) or view
+
+
+def _unique(header: list[str | None], width: int) -> list[str]:
+    """Names of all columns, unique also without regard to case, as SQL wants them."""
+    written = {cell.casefold() for cell in header if cell}
+    taken: set[str] = set()
+    names: list[str] = []
+    for place in range(width):
+        cell = header[place] if place < len(header) else None
+        wanted = cell if cell and cell.strip() else f"column{place + 1}"
+        name, number = wanted, 0
+        while name.casefold() in taken or (name != cell and name.casefold() in written):
+            number += 1
+            name = f"{wanted}_{number}"
+        taken.add(name.casefold())
+        names.append(name)
+    return names
 
 
 def _is_markup(raw: bytes) -> bool:

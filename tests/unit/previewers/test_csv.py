@@ -2,6 +2,7 @@
 
 import pytest
 
+from blobs import Conversation
 from blobs.domain.ranges import ItemRange
 from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
@@ -31,6 +32,7 @@ def sniff(content: str, declared: str | None = None):
 class TestCsvReader(ReaderContract):
     reader = CsvReader()
     examples = {
+        "backslashes": Example(b'a,b\n"x \\"q\\" y",1\n"z",2\n', "text/csv", 2),
         "typed": Example(b"id,name\n1,Ann\n2,Bob\n3,Cyd\n", "text/csv", 3),
         "quoted": Example(b'id,text\r\n1,"two\r\nlines"\r\n2,"say ""hi"""\r\n3,\r\n4,""\r\n', "text/csv", 4),
         "tabs": Example(b"id\tname\n1\tAnn\n2\tBob\n", TSV, 2),
@@ -226,3 +228,37 @@ def test_lines_before_the_table(content, columns, found, lead):
     assert [line for _, line in view.strays()] == lead
     assert any("before the table" in note for note in view.notes) == bool(lead)
     assert view.text(0, 999) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "note"),
+    [
+        ("id,text\n1,'a, b'\n2,'c'\n", [["1", "a, b"], ["2", "c"]], "cells are quoted by '"),
+        ('id,text\n1,"a \\"b\\", c"\n2,"d"\n', [["1", 'a "b", c'], ["2", "d"]], "backslashes"),
+        ('id, text, n\n1, "a, b", 3\n2, c, 4\n', [["1", "a, b", "3"], ["2", "c", "4"]], "blanks behind"),
+        ("# by hand\nid,text\n1,'a, b'\n2,''\n", [["1", "a, b"], ["2", None]], "cells are quoted by '"),
+    ],
+)
+def test_odd_dialects(chat: Conversation, content, expected, note):
+    """A table that only another dialect makes even is read in that, and a note says which; the text stays."""
+    view = open_csv(content.encode())
+    assert rows(view) == expected
+    assert any(note in each for each in view.notes)
+    assert not any("more or fewer" in each for each in view.notes)
+    assert view.text(0, 999) == content
+    assert content[view.text_offset(1) :].startswith("2,")
+    assert rows(open_csv(view.slice(ItemRange(0, 1))[0])) == expected[:1]
+    blob = chat.attach(content.encode(), type="text/csv")["blob"]
+    answer = chat.call("blob_code", {"blob": blob, "language": "sql", "code": f"select text from {blob}"})
+    assert answer["data"]["rows"] == [[row[1]] for row in expected]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a,b\nit's,1\nO'Brien, x,2\n", "a,b\n'tis,1,2\n'twas,3\n", 'a,b\n5" nail,1\n6" nail,2,3\n', "a,b\n1, 2\n3\n"],
+)
+def test_apostrophes_and_inches_are_text(content):
+    """Marks that no dialect makes even leave the file as it is."""
+    view = open_csv(content.encode())
+    assert not any("quoted by" in each or "backslash" in each or "blanks" in each for each in view.notes)
+    assert view.count == 2
