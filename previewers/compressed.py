@@ -18,6 +18,7 @@ _MODULES = {
     "xz": "lzma.open",
     "bzip2": "bz2.open",
 }
+_ENDINGS = frozenset({"gz", "gzip", "z", "zst", "zstd", "xz", "bz2", "bzip2"})
 _HEAD_BYTES = 512
 _NAME_FLAG, _EXTRA_FLAG = 8, 4
 
@@ -57,7 +58,8 @@ class CompressedReader(InsideReader):
         inner = unpack(unpacking, packed_bytes=source.size, outer=source, noun=f"{kind} data", advice=advice)
         if unpacking.problem and not inner.size:
             raise UnreadableError(f"The {kind} data is {unpacking.problem}.")
-        opened = self.open_inside(inner, name=_stored_name(head) if kind == "gzip" else "")
+        stored = _stored_name(head) if kind == "gzip" else ""
+        opened = self.open_inside(inner, name=stored or _name_without_ending(source))
         view = opened.view
         view.notes[:0] = [f"{kind}-compressed {opened.type}, {inner.size} bytes unpacked", *_oddities(unpacking)]
         return view
@@ -70,6 +72,12 @@ def _oddities(unpacking: Unpacking) -> list[str]:
     if unpacking.surplus_bytes:
         notes.append(f"{unpacking.surplus_bytes} bytes after the end of the compressed data are left out")
     return notes
+
+
+def _name_without_ending(source: Source) -> str:
+    """Of a member of an archive that is called `orders.csv.gz`, what the file inside is called."""
+    name, _, ending = str(getattr(source, "name", "")).rpartition(".")
+    return name if ending.lower() in _ENDINGS else ""
 
 
 def _stored_name(head: bytes) -> str:

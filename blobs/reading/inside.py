@@ -56,6 +56,8 @@ class _InnerSource:
     """Bytes inside of another source. `depth` counts the levels, `held_bytes` what all of them keep in memory."""
 
     path: str | None = None
+    name = ""
+    """What the file was called, if it was: its end may say what is inside of it in turn."""
 
     def __init__(self, size: int, *, depth: int, held_bytes: int) -> None:
         self.size = size
@@ -137,6 +139,8 @@ class InsideReader:
         The notes of the view say what stopped better readers. Its `bytes_source` is the source, its `text_source`
         where its text lies.
         """
+        if name and isinstance(source, _InnerSource):
+            source.name = name
         opened = recognise(self.registry or _installed(), source, declared_by_name(name))
         view = opened.view
         view.notes[:0] = opened.notes

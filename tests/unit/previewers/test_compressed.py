@@ -161,6 +161,9 @@ def test_the_name_inside_declares_what_bytes_leave_open():
     assert opened(gzip.compress(b"a\nb\n")).unit == "lines"
     assert opened(named_gzip("notes.csv", b'{"a":1}\n{"a":2}\n')).count in (1, 2)
     assert opened(named_gzip("x.txt", tarred(a=b"1\n"))).unit == "members"
+    packed = {"one.ndjson.zst": zstd.compress(b'{"a":1}\n'), "one.json.xz": lzma.compress(b'{"a":1}\n')}
+    view = opened(gzip.compress(tarred(**packed)))
+    assert [view.part(name).unit for name in packed] == ["rows", "entries"]
 
 
 def test_nested():
