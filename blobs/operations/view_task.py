@@ -43,9 +43,7 @@ class Reply(Protocol):
 def run(arguments: Mapping[str, Any], files: Mapping[str, str], reply: Reply) -> Any:
     """The task as a cell runs it: the blob is the file named `blob`, indexes of it are named after their readers."""
     registry = registry_of(arguments.get("readers_dir"))
-    indexes = {
-        name.removeprefix(_INDEX): FileSource(path).buffer() for name, path in files.items() if name.startswith(_INDEX)
-    }
+    indexes = indexes_of({name: FileSource(path).buffer() for name, path in files.items() if name.startswith(_INDEX)})
     for line in load_faults(registry):
         _tell_host(line)
     try:
@@ -53,6 +51,11 @@ def run(arguments: Mapping[str, Any], files: Mapping[str, str], reply: Reply) ->
     except ReaderError as fault:
         _tell_host(fault.line)
         raise
+
+
+def indexes_of(files: Mapping[str, memoryview]) -> dict[str, memoryview]:
+    """The indexes by their readers, of files named as `index_file` names them."""
+    return {name.removeprefix(_INDEX): content for name, content in files.items()}
 
 
 def index_file(reader: str) -> str:

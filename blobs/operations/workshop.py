@@ -3,6 +3,7 @@
 import io
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
 from types import TracebackType
@@ -15,8 +16,9 @@ from blobs.operations import view_task
 from blobs.operations.answer_forms import fault_of
 from blobs.operations.opening import take_sample
 from blobs.operations.reader_faults import note_faults
+from blobs.reading.index import facts_bytes
 from blobs.reading.registry import Registry
-from blobs.reading.source import BytesSource
+from blobs.reading.source import BoundedSource, BytesSource, FileSource, TooMuchReadError
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner
 from blobs.storage.blob_store import BlobStore, StoredBlob
 from blobs.storage.catalog import Catalog
@@ -107,6 +109,10 @@ class Workshop:
         wanted = {**arguments, "reader": reader}
         if not always_in_cell and blob.size <= LIGHT_BYTES_MAX and self._is_light(reader):
             return self._here(blob, wanted)
+        if not always_in_cell and beside and arguments["op"] == "read" and self._is_light(reader):
+            done = self._by_index(blob, wanted, beside)
+            if done is not None:
+                return done
         return self._in_cell(blob, wanted, beside, wall_ms=wall_ms)
 
     def first_view(self, tenant: str, digest: Digest, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
@@ -161,6 +167,24 @@ class Workshop:
             _log.exception("reader: %s", arguments.get("reader"))
             error = {"code": "internal_error", "message": type(fault).__name__, "hint": ""}
             raise TaskFailure(Outcome("error", error=error)) from fault
+        payload.seek(0)
+        return Done(value, payload)
+
+    def _by_index(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...]) -> Done | None:
+        """Read a few items of a large blob here, by its index; None where that takes more than a small blob has."""
+        payload = io.BytesIO()
+        with ExitStack() as files:
+            source = files.enter_context(closing(FileSource(blob.path())))
+            indexes = {each.name: files.enter_context(closing(FileSource(each.path))).buffer() for each in beside}
+            if sum(map(facts_bytes, indexes.values())) > LIGHT_BYTES_MAX:
+                return None
+            bounded = BoundedSource(source, LIGHT_BYTES_MAX)
+            try:
+                value = view_task.work(
+                    bounded, arguments, payload, registry=self.registry, indexes=view_task.indexes_of(indexes)
+                )
+            except TooMuchReadError:
+                return None
         payload.seek(0)
         return Done(value, payload)
 

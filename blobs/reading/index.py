@@ -43,6 +43,13 @@ def pack(source: Source, recipe: str, facts: Mapping[str, Any], places: Mapping[
     return b"".join([lead, *(memoryview(found).cast("B") for found in places.values())])
 
 
+def facts_bytes(index: memoryview) -> int:
+    """How much of an index is read to open by it, whatever its places are; 0 where it is no index."""
+    if index[: len(_MAGIC)] != _MAGIC:
+        return 0
+    return int.from_bytes(index[len(_MAGIC) : len(_MAGIC) + _LENGTH_BYTES], "little")
+
+
 def unpack(index: memoryview | None, source: Source, recipe: str) -> Index | None:
     """The index that `pack` made of a source of such a source by this recipe; None where it is none or of another."""
     begin = len(_MAGIC) + _LENGTH_BYTES

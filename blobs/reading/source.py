@@ -45,6 +45,33 @@ class BytesSource:
         return memoryview(self._content)
 
 
+class TooMuchReadError(Exception):
+    """More was to be read of a `BoundedSource` than it gives; never leaves whoever made the source."""
+
+
+class BoundedSource:
+    """A source of which only so many bytes may be read, and none without being counted: for work that must be short."""
+
+    path: str | None = None
+
+    def __init__(self, inner: Source, bytes_max: int) -> None:
+        self._inner = inner
+        self._room = bytes_max
+        self.size = inner.size
+
+    def read(self, start: int, stop: int) -> bytes:
+        self._room -= max(0, min(stop, self.size) - start)
+        if self._room < 0:
+            raise TooMuchReadError
+        return self._inner.read(start, stop)
+
+    def open(self) -> BinaryIO:
+        raise TooMuchReadError
+
+    def buffer(self) -> memoryview:
+        raise TooMuchReadError
+
+
 class FileSource:
     """A file, memory-mapped at first need."""
 

@@ -11,7 +11,9 @@ from blobs.domain import exact_json
 from blobs.domain.digest import Digest
 from blobs.operations import view_task
 from blobs.operations.indexes import INDEXED_BYTES_MIN
+from blobs.operations.workshop import Workshop
 from blobs.reading.source import BytesSource, Source
+from blobs.storage.blob_store import StoredBlob
 
 REGISTRY = view_task.registry_of(None)
 SMALL, LARGE = 2_000_000, 16_000_000
@@ -155,6 +157,44 @@ def test_small_blobs_have_no_index(service: Blobs) -> None:
     chat.attach(csv(INDEXED_BYTES_MIN // 2), type="text/csv")
     chat.call("blob_read", {"blob": "blob1", "start": -3})
     assert len(stored(tenant)) == 1
+
+
+def test_a_few_items_are_read_without_a_cell(service: Blobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its index a large table is read in the server's process, as long as that reads no more than of a small one."""
+    chat = service.conversation()
+    chat.attach(csv(SMALL), type="text/csv")
+    chat.attach(b"short\n" + b"long " * 600_000 + b"\nshort\n", type="text/plain")
+    whole = [chat.call("blob_read", {"blob": "blob2", "start": start}) for start in (0, 1, 2)]
+    monkeypatch.setattr(Workshop, "task", no_cell)
+    answer = chat.call("blob_read", {"blob": "blob1", "start": 20_000, "count": 2})
+    assert [row[0] for row in answer["data"]["items"]] == ["000020000", "000020001"]
+    assert chat.call("blob_read", {"blob": "blob2", "start": 2}) == whole[2]
+    with pytest.raises(AssertionError, match="a cell was used"):
+        chat.call("blob_read", {"blob": "blob2", "start": 1})
+
+
+def no_cell(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a cell was used")
+
+
+def test_handles_and_turns_touch_no_byte(service: Blobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blob that was looked at once is shown, named and passed on by its records alone, however large it is."""
+    tenant = service.tenant("untouched")
+    first = tenant.conversation()
+    handle = first.attach(csv(SMALL), type="text/csv")
+    reference = first.dump()["blobs"]["blob1"]
+    for way in ("read", "chunks", "path"):
+        monkeypatch.setattr(StoredBlob, way, untouchable)
+    assert [each["items"] for each in first.handles()] == [handle["items"]]
+    other = tenant.conversation()
+    with other.turn() as turn:
+        shown = turn.offload(reference, kind="reference")
+    assert shown == handle
+    assert tenant.conversation(carry_on=other.dump()).handles()[0]["items"] == handle["items"]
+
+
+def untouchable(*_: Any) -> Any:
+    raise AssertionError("bytes were read")
 
 
 def stored(tenant: Blobs) -> list[str]:
