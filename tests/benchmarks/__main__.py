@@ -10,10 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks import rows, rows_of_peers, rows_over_http  # noqa: F401  # they fill the table
 from tests.benchmarks.bench import Bench, Row, program, run
 from tests.benchmarks.made_files import SEED
 from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.rows import KIB, ROWS
+from tests.benchmarks.table import KIB, ROWS
 
 SIZES = {"small": (32 * KIB, 10**6, 10**7), "full": (32 * KIB, 10**6, 10**8, 10**9)}
 _PEERS = ("duckdb", "pyarrow", "google-re2", "msgspec", "tiktoken")

@@ -1,5 +1,7 @@
 """What the rows stand on: a store of their own, made files attached to it, and the programs of peers."""
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from typing import Any
 
 from blobs import Blobs, Conversation
 from tests.benchmarks.made_files import MadeFile, make
+from tests.benchmarks.serving import Served
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Bench:
         self._store = folder / "store"
         self._tenants = 0
         self._chats: dict[str, Conversation] = {}
+        self._servers: list[Served] = []
 
     @cached_property
     def blobs(self) -> Blobs:
@@ -76,11 +80,64 @@ class Bench:
             self._chats[key] = chat
         return self._chats[key]
 
+    @cached_property
+    def peers(self) -> "Peers":
+        """The other runtimes, in a process of their own Python."""
+        return Peers(self.folder / "peers")
+
+    def serving(self, server: Served) -> Served:
+        """A server that is ended with this bench."""
+        self._servers.append(server)
+        return server
+
     def close(self) -> None:
-        """End the service and remove its store."""
+        """End the service and the servers, and remove the store."""
+        for each in self._servers:
+            each.stop()
+        if "peers" in vars(self):
+            self.peers.close()
         if "blobs" in vars(self):
             self.blobs.close()
         shutil.rmtree(self._store, ignore_errors=True)
+
+
+class Peers:
+    """Other runtimes at the same work; see `tests.benchmarks.peers`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        python = os.environ.get("PEERS_PYTHON", sys.executable)
+        self._process = subprocess.Popen(
+            [python, str(Path(__file__).with_name("peers.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def open(self, peer: str) -> str:
+        """The name and version of a peer; raises `RuntimeError` where it is not installed."""
+        folder = self._folder / peer
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return str(self.ask(peer, "open", folder=str(folder)))
+
+    def ask(self, peer: str, verb: str, **told: Any) -> Any:
+        """Have one thing done; raises `RuntimeError` with what the peer says where it cannot."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"peer": peer, "verb": verb, **told}) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        if "problem" in answer:
+            raise RuntimeError(answer["problem"])
+        return answer["answer"]
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def done(answer: dict[str, Any]) -> Any:

@@ -13,25 +13,12 @@ from typing import Any
 from blobs.reading.budget import clip
 from blobs.reading.cost import text_cost
 from blobs.reading.tokens import count_tokens
-from tests.benchmarks.bench import Bench, Pair, Row, done, program, read, run
+from tests.benchmarks.bench import Bench, Pair, done, program, read, run
 from tests.benchmarks.made_files import RARE, many_contents, result_of_40_kb
+from tests.benchmarks.table import GB, MB, row
 
-KIB, MB, GB = 1024, 10**6, 10**9
 _PEER_PARSES_MAX = 110 * MB
 """Peers that build every value of a document are not fed more: they would need ten times its size in memory."""
-ROWS: list[Row] = []
-
-
-def row(
-    name: str, *, beside: str, bar: str, most: float, by: str = "wall", sizes: tuple[int, ...] | None = None
-) -> Callable[[Callable[[Bench], Pair]], Callable[[Bench], Pair]]:
-    """Enter a function into the table; `sizes` are the sizes of a run for which it is measured, all without."""
-
-    def enter(prepare: Callable[[Bench], Pair]) -> Callable[[Bench], Pair]:
-        ROWS.append(Row(name, beside, bar, most, by, sizes, prepare))
-        return prepare
-
-    return enter
 
 
 # Taking in
