@@ -126,7 +126,7 @@ FILES = [
     Attack("read through native code", "h = libc.open(CANARY.encode(), 0)\nevidence = os.read(h, 9)"),
     Attack(
         "unpack an archive over the host",
-        "import io, tarfile\nb = io.BytesIO(); t = tarfile.open(fileobj=b, mode='w'); i = tarfile.TarInfo('../../../../../..' + FOLDER + '/new'); i.size = 1; t.addfile(i, io.BytesIO(b'x')); t.close(); b.seek(0)\ntarfile.open(fileobj=b).extractall('.', filter='fully_trusted'); os.stat(FOLDER + '/new'); os.unlink(FOLDER + '/new'); evidence = open(STRANGER).read()",
+        "import io, tarfile\nb = io.BytesIO(); t = tarfile.open(fileobj=b, mode='w'); i = tarfile.TarInfo('..' + '/..' * 20 + FOLDER + '/new'); i.size = 1; t.addfile(i, io.BytesIO(b'x')); t.close(); b.seek(0)\ntarfile.open(fileobj=b).extractall('.', filter='fully_trusted'); os.stat(FOLDER + '/new'); os.unlink(FOLDER + '/new'); evidence = open(STRANGER).read()",
     ),
     Attack("make a folder in the root", "os.mkdir('/blobs-attack'); os.rmdir('/blobs-attack'); evidence = 1"),
     Attack("write the users' list", "open('/etc/passwd', 'a').close(); evidence = 1"),
