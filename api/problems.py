@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from blobs.domain import exact_json
-from blobs.domain.errors import BlobsError, CallerError
+from blobs.domain.errors import BlobsError, BusyError, CallerError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -53,7 +53,8 @@ def problem(
 
 def problem_of(error: BlobsError) -> Response:
     """The problem document of one of our own errors."""
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if error.is_retryable else {}
+    seconds = error.retry_s if isinstance(error, BusyError) else RETRY_AFTER_S
+    headers = {"Retry-After": str(seconds)} if error.is_retryable else {}
     return problem(error.status, error.code, error.message, hint=error.hint, headers=headers)
 
 

@@ -84,11 +84,12 @@ class LimitError(BlobsError):
 
 
 class BusyError(LimitError):
-    """All places are taken; the same call succeeds when one is free."""
+    """All places are taken; the same call succeeds when one is free, perhaps in `retry_s` seconds."""
 
     status = 429
     code = "busy"
     is_retryable = True
+    retry_s: int = 1
 
 
 class UnreadableError(BlobsError):

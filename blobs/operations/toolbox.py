@@ -53,8 +53,8 @@ class Toolbox:
             _log.warning("%s without a cell: %s", call.tool, refusal)
             return ToolAnswer.refused(f"This host gives no sandbox for this call. {_without_cell(call)}")
         except BlobsError as problem:
-            if not problem.is_for_model:
-                raise
+            if problem.is_retryable or not problem.is_for_model:
+                raise  # the same call succeeds later: there is nothing for a model to correct
             return ToolAnswer.refused(str(problem), fault=problem)
 
     def _printed(self, call: ReadCall | SearchCall | CodeCall, printed: str) -> str:

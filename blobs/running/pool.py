@@ -15,6 +15,8 @@ from blobs.running.zygote_process import Worker, ZygoteProcess
 
 CALLS_PER_ZYGOTE = 1_000
 """All workers of a zygote share its address layout: after so many calls a new one takes over."""
+ZYGOTE_S_MAX = 600.0
+"""And after so long: whatever may have leaked from one call to the next is gone then."""
 WAIT_MS_MAX = 10_000
 """How long a call waits for a free cell before it is told to come again."""
 WAITING_PER_CELL = 8
@@ -40,17 +42,19 @@ class CellPool:
         cells_max: int,
         wait_ms_max: int = WAIT_MS_MAX,
         calls_per_zygote: int = CALLS_PER_ZYGOTE,
+        zygote_s_max: float = ZYGOTE_S_MAX,
     ) -> None:
         self.plan = plan
         self._cells_max = cells_max
         self._wait_ms_max = wait_ms_max
         self._calls_per_zygote = calls_per_zygote
+        self._zygote_s_max = zygote_s_max
         self._changed = threading.Condition()
         self._idle: deque[Worker] = deque()
         self._taken: Counter[ZygoteProcess] = Counter()
         """Workers at work, by zygote: an old one is closed when its last is done."""
         self._running_count = 0
-        self._waiting_count = 0
+        self._waiting: deque[object] = deque()
         self._is_closed = False
         self._replacing: threading.Thread | None = None
         self._problem = ""
@@ -110,24 +114,33 @@ class CellPool:
     def _enter(self) -> None:
         """Take one of the places. Raises `BusyError` when none comes free, or too many wait already."""
         with self._changed:
-            if self._running_count >= self._cells_max:
+            if self._running_count >= self._cells_max or self._waiting:
                 self._wait_for_place()
             if self._is_closed:
                 raise SandboxError("The cells are closed.")
             self._running_count += 1
 
     def _wait_for_place(self) -> None:
-        busy = BusyError("All cells are busy.", hint=f"Try again in {math.ceil(self._wait_ms_max / 1000)} s.")
-        if self._waiting_count >= WAITING_PER_CELL * self._cells_max:
-            raise busy
-        self._waiting_count += 1
+        """Places go to calls in the order in which they came."""
+        if len(self._waiting) >= WAITING_PER_CELL * self._cells_max:
+            raise self._busy()
+        own = object()
+        self._waiting.append(own)
         try:
             if not self._changed.wait_for(
-                lambda: self._running_count < self._cells_max or self._is_closed, self._wait_ms_max / 1000
+                lambda: self._is_closed or (self._waiting[0] is own and self._running_count < self._cells_max),
+                self._wait_ms_max / 1000,
             ):
-                raise busy
+                raise self._busy()
         finally:
-            self._waiting_count -= 1
+            self._waiting.remove(own)
+            self._changed.notify_all()
+
+    def _busy(self) -> BusyError:
+        seconds = math.ceil(self._wait_ms_max / 1000)
+        busy = BusyError("All cells are busy.", hint=f"Try again in {seconds} s.")
+        busy.retry_s = seconds
+        return busy
 
     def _leave(self) -> None:
         with self._changed:
@@ -167,7 +180,8 @@ class CellPool:
                 zygote.request_worker()
         except SandboxError as error:
             self._problem = str(error)
-        if not zygote.is_alive or zygote.spawned_count > self._calls_per_zygote + self._cells_max:
+        is_used_up = zygote.spawned_count > self._calls_per_zygote + self._cells_max
+        if not zygote.is_alive or is_used_up or zygote.age_s > self._zygote_s_max:
             self._replace(zygote)
 
     def _add_idle(self, worker: Worker) -> None:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from blobs.domain.errors import BlobsError, SandboxError
 from blobs.running import libraries
 from blobs.running.plan import Layers, Plan
-from blobs.running.pool import CALLS_PER_ZYGOTE, WAIT_MS_MAX, CellPool
+from blobs.running.pool import CALLS_PER_ZYGOTE, WAIT_MS_MAX, ZYGOTE_S_MAX, CellPool
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Tier
 from blobs.running.selftest import MEMORY_BYTES
 
@@ -45,6 +45,7 @@ def open_pool(
     tiers: Sequence[Tier] = ("A", "B", "C", "none"),
     wait_ms_max: int = WAIT_MS_MAX,
     calls_per_zygote: int = CALLS_PER_ZYGOTE,
+    zygote_s_max: float = ZYGOTE_S_MAX,
 ) -> "CellRunner":
     """A runner for these tasks; it starts when it is first asked for something, or at `start()`.
 
@@ -71,6 +72,7 @@ def open_pool(
         cells_max=cells_max or os.cpu_count() or 1,
         wait_ms_max=wait_ms_max,
         calls_per_zygote=calls_per_zygote,
+        zygote_s_max=zygote_s_max,
     )
 
 
@@ -86,6 +88,7 @@ class CellRunner:
         cells_max: int,
         wait_ms_max: int,
         calls_per_zygote: int,
+        zygote_s_max: float,
     ) -> None:
         self._plan = plan
         self._trusted = trusted_tasks
@@ -93,6 +96,7 @@ class CellRunner:
         self._cells_max = cells_max
         self._wait_ms_max = wait_ms_max
         self._calls_per_zygote = calls_per_zygote
+        self._zygote_s_max = zygote_s_max
         self._lock = threading.Lock()
         self._starting: threading.Thread | None = None
         self._tier: Tier = "none"
@@ -196,6 +200,7 @@ class CellRunner:
                     cells_max=self._cells_max,
                     wait_ms_max=self._wait_ms_max,
                     calls_per_zygote=self._calls_per_zygote,
+                    zygote_s_max=self._zygote_s_max,
                 )
             except (BlobsError, OSError) as error:
                 self._reasons.append(f"Tier {tier}: {error}.")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,7 @@ class ZygoteProcess:
     ) -> None:
         self.plan = plan
         self.spawned_count = 0
+        self._started_at = time.monotonic()
         self._on_worker = on_worker
         self._on_end = on_end
         self._lock = threading.Lock()
@@ -109,6 +111,11 @@ class ZygoteProcess:
                 raise
         self._reader = threading.Thread(target=self._read, name="blobs-zygote", daemon=True)
         self._reader.start()
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._started_at
 
     @property
     def is_alive(self) -> bool:

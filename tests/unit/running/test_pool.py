@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -39,10 +40,13 @@ def settled() -> tuple[int, int, int, int]:
             return now
 
 
-def test_a_hundred_calls_leave_nothing(tmp_path):
+def test_five_hundred_calls_leave_nothing(tmp_path, monkeypatch):
     """No process, mount, descriptor, thread or file more than before, whatever became of the calls."""
     path = tmp_path / "blob"
     path.write_text("x")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     jobs = [
         Job("echo", {}, (CellFile("a", path),)),
         Job("fail", {"kind": "value"}),
@@ -52,10 +56,11 @@ def test_a_hundred_calls_leave_nothing(tmp_path):
     with open_cells() as runner:
         assert runner.run(ECHO).status == "ok"
         before = settled()
-        for index in range(100):
+        for index in range(500):
             runner.run(jobs[index % 4])
         assert wait_until(lambda: what_is_there() == before), (before, what_is_there())
-    assert [each.name for each in tmp_path.iterdir()] == ["blob"]
+    assert [*temporary.iterdir()] == []
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["blob", "temporary"]
 
 
 def test_a_closed_pool_leaves_nothing():
@@ -74,8 +79,12 @@ def test_a_closed_pool_leaves_nothing():
         runner.run(ECHO)
 
 
-def test_a_killed_host_leaves_nothing():
-    """The kernel ends launcher, zygote and workers when their host is gone, also in the middle of a call."""
+def test_a_killed_host_leaves_nothing(tmp_path):
+    """The kernel ends launcher, zygote and workers when their host is gone, also in the middle of a call.
+
+    With them go their mounts; no file is left either.
+    """
+    before = Path("/proc/self/mounts").read_text()
     program = (
         "import threading, time\n"
         "from tests.unit.running.test_pool import open_cells, sleep_job, ECHO\n"
@@ -86,7 +95,8 @@ def test_a_killed_host_leaves_nothing():
         "print('ready', flush=True)\n"
         "time.sleep(60)\n"
     )
-    host = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    host = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert host.stdout is not None
         assert host.stdout.readline() == "ready\n"
@@ -96,6 +106,8 @@ def test_a_killed_host_leaves_nothing():
         host.kill()
         host.communicate()
     assert wait_until(lambda: not any(is_running(each) for each in below))
+    assert Path("/proc/self/mounts").read_text() == before
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_more_calls_than_places_wait_and_then_are_told_to_come_again():
@@ -109,6 +121,35 @@ def test_more_calls_than_places_wait_and_then_are_told_to_come_again():
         assert busy.value.is_retryable
         assert running.result(10).status == "timeout"
         assert runner.run(ECHO).status == "ok"
+
+
+def test_places_go_to_calls_in_the_order_in_which_they_came():
+    """One place, five that wait: the first to come is the first to be served, and a newcomer does not pass them."""
+    served: list[int] = []
+    with open_cells(cells_max=1) as runner, ThreadPoolExecutor(6) as threads:
+        runner.run(ECHO)
+        running = threads.submit(runner.run, sleep_job(1_500))
+        assert wait_until(lambda: runner._pool._running_count == 1)
+        for index in range(5):
+            call = threads.submit(runner.run, Job("echo", {"index": index}))
+            call.add_done_callback(lambda done: served.append(done.result().value["arguments"]["index"]))
+            assert wait_until(lambda count=index + 1: len(runner._pool._waiting) == count)
+        assert running.result(10).status == "timeout"
+    assert served == [0, 1, 2, 3, 4]
+
+
+def test_more_than_can_wait_are_turned_away_at_once():
+    """There is no pile-up: the line has an end."""
+    with open_cells(cells_max=1) as runner, ThreadPoolExecutor(9) as threads:
+        runner.run(ECHO)
+        running = threads.submit(runner.run, sleep_job(3_000))
+        assert wait_until(lambda: runner._pool._running_count == 1)
+        waiting = [threads.submit(runner.run, ECHO) for _ in range(8)]
+        assert wait_until(lambda: len(runner._pool._waiting) == 8)
+        with pytest.raises(BusyError, match=r"Try again in 10 s\."):
+            runner.run(ECHO)
+        assert running.result(10).status == "timeout"
+        assert [each.result(10).status for each in waiting] == ["ok"] * 8
 
 
 def test_calls_of_many_threads_each_get_their_own_answer():
@@ -151,6 +192,17 @@ def test_a_zygote_is_replaced_after_its_calls():
         assert wait_until(lambda: not first.is_alive)
         assert all(runner.run(ECHO).status == "ok" for _ in range(5))
         assert wait_until(lambda: len(descendants(os.getpid())) <= 8)
+
+
+def test_a_zygote_is_replaced_after_its_time():
+    """However few its calls."""
+    with open_cells(zygote_s_max=0.5) as runner:
+        runner.run(ECHO)
+        first = runner._pool._zygote
+        assert runner.run(ECHO).status == "ok"
+        time.sleep(0.6)
+        assert wait_until(lambda: runner.run(ECHO).status == "ok" and runner._pool._zygote is not first)
+        assert wait_until(lambda: not first.is_alive)
 
 
 def test_a_task_that_cannot_be_loaded_is_refused_by_itself():
