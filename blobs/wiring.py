@@ -10,7 +10,9 @@ from blobs.domain.errors import StoreError
 from blobs.domain.limits import Limits
 from blobs.domain.redaction import Redactor
 from blobs.operations.toolbox import Toolbox
+from blobs.operations.view_task import registry_of
 from blobs.operations.workshop import Workshop
+from blobs.reading.registry import UNFINISHED, Registry
 from blobs.running.runner import Runner
 from blobs.settings import Settings
 from blobs.storage.blob_store import BlobStore
@@ -29,6 +31,9 @@ TASKS = {
 TRUSTED_TASKS = ("view", "sql")
 """Our own code over foreign data: where no cell can be had, it may run in a plain process with limits."""
 
+
+READER_LOAD_S_MAX = 5.0
+"""How long a file of the readers folder may take to be run: it defines a class, and imports what that needs."""
 
 CATALOG_FILE = "catalog.db"
 
@@ -90,24 +95,32 @@ def build(settings: Settings) -> Service:
     store = BlobStore(content, catalog, limits=limits, copies_folder=copies, redactor=redactor)
     # Cells work in a folder of their own, where a relative path would mean another place.
     readers_dir = str(Path(settings.readers_dir).absolute()) if settings.readers_dir else None
-    readers_copy = _readers_copy(Path(readers_dir)) if readers_dir else None
+    registry = Registry(readers_dir, load_s_max=READER_LOAD_S_MAX) if readers_dir else registry_of(None)
+    readers_copy = _readers_copy(Path(readers_dir), registry) if readers_dir else None
     readers_dir = readers_copy.name if readers_copy is not None else readers_dir
     runner = _runner(limits, readers_dir)
-    workshop = Workshop(store, catalog, runner, limits, readers_dir=readers_dir, scratch=str(scratch))
+    workshop = Workshop(
+        store, catalog, runner, limits, registry=registry, readers_dir=readers_dir, scratch=str(scratch)
+    )
     toolbox = Toolbox(workshop)
     return Service(settings, store, content, catalog, runner, workshop, toolbox, temporary, readers_copy)
 
 
-def _readers_copy(readers_dir: Path) -> "tempfile.TemporaryDirectory[str] | None":
-    """A copy of a readers folder that only the server's user may read; cells of a server that is root are nobody."""
+def _readers_copy(readers_dir: Path, registry: Registry) -> "tempfile.TemporaryDirectory[str] | None":
+    """A copy of a readers folder for cells, where they could not use the folder itself.
+
+    That is one that only the server's user may read (cells of a server that is root are nobody), and one with files
+    that do not end: each cell would wait for them again.
+    """
+    unfinished = {each.origin for each in registry.plug_ins() if UNFINISHED in each.problem}
     try:
         files = [each for each in readers_dir.iterdir() if each.suffix == ".py" and each.is_file()]
         modes = {readers_dir.stat().st_mode & 0o005 == 0o005, *(bool(each.stat().st_mode & 0o004) for each in files)}
-        if os.geteuid() != 0 or modes == {True}:
+        if not unfinished and (os.geteuid() != 0 or modes == {True}):
             return None
         copy = tempfile.TemporaryDirectory(prefix="blobs-readers-")
         Path(copy.name).chmod(0o755)
-        for each in files:
+        for each in (file for file in files if file.name not in unfinished):
             Path(copy.name, each.name).write_bytes(each.read_bytes())
             Path(copy.name, each.name).chmod(0o644)
     except OSError:

@@ -81,13 +81,14 @@ class Workshop:
         runner: Runner,
         limits: Limits,
         *,
+        registry: Registry,
         readers_dir: str | None,
         scratch: str | None,
     ) -> None:
         self.store = store
         self.catalog = catalog
         self.limits = limits
-        self.registry: Registry = view_task.registry_of(readers_dir)
+        self.registry = registry
         self._runner = runner
         self.readers_dir = readers_dir
         self._scratch = scratch

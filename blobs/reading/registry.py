@@ -4,17 +4,21 @@ Built-in readers come through the same door as anybody's: the entry point group 
 into a readers folder works too. A broken plug-in is set aside with its cause and never stops the others.
 """
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from blobs.domain.errors import CallerError
 from blobs.domain.media_type import BINARY, TEXT, parse_media_type
 from blobs.reading.reader import Confidence, PlugIn, Reader, Sample
+
+UNFINISHED = "did not load within"
+"""What the problem of a file says that took too long: it is not to be loaded again."""
 
 ENTRY_POINT_GROUP = "blobs.readers"
 OWN_DISTRIBUTION = "agent-blobs"
@@ -58,8 +62,10 @@ class Registry:
     several threads.
     """
 
-    def __init__(self, readers_dir: str | Path | None = None) -> None:
+    def __init__(self, readers_dir: str | Path | None = None, *, load_s_max: float | None = None) -> None:
+        """`load_s_max` bounds the seconds that a file of the folder may take to be run; it takes a thread for each."""
         self._readers_dir = Path(readers_dir) if readers_dir is not None else None
+        self._load_s_max = load_s_max
         self._lock = threading.Lock()
         self._plug_ins: list[PlugIn] | None = None
         self._failed: dict[str, str] = {}
@@ -178,7 +184,7 @@ class Registry:
     def _load(self) -> list[PlugIn]:
         with self._lock:
             if self._plug_ins is None:
-                found = [*_from_entry_points(), *_from_folder(self._readers_dir)]
+                found = [*_from_entry_points(), *_from_folder(self._readers_dir, self._load_s_max)]
                 self._plug_ins = list(_checked(found))
                 self._introduce(self._plug_ins)
             return self._plug_ins
@@ -238,7 +244,7 @@ def _from_entry_points() -> Iterator[_Found]:
         yield _Found(point.name, origin, version, loaded, is_built_in=is_built_in)
 
 
-def _from_folder(folder: Path | None) -> Iterator[_Found]:
+def _from_folder(folder: Path | None, load_s_max: float | None) -> Iterator[_Found]:
     if folder is None:
         return
     try:
@@ -247,16 +253,16 @@ def _from_folder(folder: Path | None) -> Iterator[_Found]:
         yield _Found(folder.name, str(folder), "", problem=f"the readers folder cannot be read: {_cause(error)}")
         return
     for file in files:
-        yield from _from_file(file)
+        yield from _from_file(file, load_s_max)
 
 
-def _from_file(file: Path) -> Iterator[_Found]:
+def _from_file(file: Path, load_s_max: float | None) -> Iterator[_Found]:
     name = f"blobs_readers_{file.stem}"
     module = ModuleType(name)
     module.__file__ = str(file)
     sys.modules[name] = module  # dataclasses look their module up while it is being run
     try:
-        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))  # noqa: S102  # the operator's own plug-in
+        _run(compile(file.read_bytes(), str(file), "exec"), vars(module), load_s_max)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the plug-in door: running foreign code
         del sys.modules[name]
         yield _Found(file.stem, file.name, "", problem=f"cannot be loaded: {_cause(error)}")
@@ -268,6 +274,35 @@ def _from_file(file: Path) -> Iterator[_Found]:
         yield _Found(file.stem, file.name, version, problem=problem)
     for candidate in candidates:
         yield _Found(file.stem, file.name, version, candidate)
+
+
+def _run(code: CodeType, names: dict[str, Any], load_s_max: float | None) -> None:
+    """Run a file; in a thread that is left behind where it does not end in time, then raise `TimeoutError`."""
+    if load_s_max is None:
+        exec(code, names)  # noqa: S102  # the operator's own plug-in
+        return
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            exec(code, names)  # noqa: S102  # the operator's own plug-in
+        except BaseException as error:  # noqa: BLE001  # raised again for whoever waits
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="blobs-reader", daemon=True)
+    thread.start()
+    thread.join(load_s_max)
+    if thread.is_alive():
+        _stop(thread)
+        raise TimeoutError(f"{UNFINISHED} {load_s_max:g} s")
+    if raised:
+        raise raised[0]
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Have a thread raise `SystemExit` at its next step in Python; one that waits in C goes on waiting, at no cost."""
+    if thread.ident is not None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
 
 
 def _candidates(module: Any) -> list[Any]:
