@@ -64,7 +64,7 @@ class Plan:
     @property
     def scratch(self) -> str:
         """The folder a cell may write to, where it has one: /tmp, unless libraries lie in it."""
-        is_taken = self.layers.namespaces and any(path.startswith("/tmp/") for path in self.visible_paths)
+        is_taken = self.layers.namespaces and any(path.startswith("/tmp/") for path in self.visible_paths)  # noqa: S108
         return "/scratch" if is_taken else "/tmp"  # noqa: S108 (the cell's own)
 
     def dump(self) -> bytes:
