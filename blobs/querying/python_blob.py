@@ -94,11 +94,21 @@ class Blob:
         A format of items gives a list of them, so that NDJSON gives its records.
         """
         if part is None and (self.type == JSON or self.type.endswith("+json")):
-            return parse_json(self._decoded())
+            try:
+                return parse_json(self._decoded())
+            except ValueError:
+                return self._forgiven()
         view = self._part(part)
         if view.unit == "entries" and view.text_encoding is not None:  # a JSON document inside
             return parse_json(view.text(0, view.text_length()))
         return self._items(view)
+
+    def _forgiven(self) -> Any:
+        """A document that is not strict JSON (comments, trailing commas), by the entries that its reader finds."""
+        view = self._part(None)
+        items = self._items(view)
+        is_object = view.slice(ItemRange(0, 0))[0] == b"{}"
+        return {key: value for item in items for key, value in item.items()} if is_object else items
 
     def rows(self, part: str | None = None) -> list[Any]:
         """The items: for tables one dict a row, exactly as written; for documents their entries."""
@@ -166,20 +176,25 @@ def _registry(readers_dir: str | None) -> Registry:
 
 def plain(value: Any) -> Any:
     """Exact JSON as plain Python values, `Decimal` where a float would change the number."""
-    match value:
-        case Number():
-            text = str(value)
-            return int(text) if text.lstrip("-").isdecimal() and len(text) < _INTEGER_CHARS_MAX else parse_number(text)
-        case list():
-            return [plain(each) for each in value]
-        case dict():
-            return {key: plain(each) for key, each in value.items()}
-    return value
+    return exact_json.changed(value, _plain_leaf)
+
+
+def _plain_leaf(leaf: Any) -> Any:
+    if not isinstance(leaf, Number):
+        return leaf
+    text = str(leaf)
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < _INTEGER_CHARS_MAX else parse_number(text)
 
 
 def parse_json(text: str) -> Any:
-    """JSON text as plain Python values; what Python itself writes beyond the standard (NaN) is read too."""
-    return json.loads(text, parse_float=parse_number, parse_int=_parse_integer)
+    """JSON text as plain Python values; what Python itself writes beyond the standard (NaN) is read too.
+
+    Half characters are U+FFFD, as they are for every other tool.
+    """
+    value = json.loads(text, parse_float=parse_number, parse_int=_parse_integer)
+    if "\\ud" not in text and "\\uD" not in text:
+        return value
+    return exact_json.changed(value, lambda leaf: exact_json.clean(leaf) if isinstance(leaf, str) else leaf)
 
 
 def parse_number(text: str) -> float | Decimal:

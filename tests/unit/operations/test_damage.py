@@ -29,6 +29,8 @@ def test_deep_documents_are_carried(chat: Conversation, depth):
         json.loads(text)
     ]
     assert chat.call("blob_search", {"blob": handle["blob"], "pattern": "1"})["data"]["found"] == 1
+    python = {"blob": handle["blob"], "language": "python", "code": f"len(str({handle['blob']}.rows()))"}
+    assert chat.call("blob_code", python)["data"]["result"] == len(str([json.loads(text)]))
 
 
 @pytest.mark.parametrize("depth", [2_000, 100_000])
