@@ -36,10 +36,11 @@ class Door:
         except Exception as fault:
             if passage.has_started:
                 raise
-            _log.exception("%s %s", scope["method"], scope["path"])
-            answer = problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "Internal error.")
             if isinstance(fault, RecursionError):  # nothing but a body nests so deep
                 answer = problem(HTTPStatus.BAD_REQUEST, "not_json", "The body is nested too deeply.")
+            else:
+                _log.exception("%s %s", scope["method"], scope["path"])
+                answer = problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "Internal error.")
             await answer(scope, receive, passage.send)
 
 

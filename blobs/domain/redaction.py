@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from blobs.domain import exact_json
 from blobs.domain.errors import SettingsError
 
 VALUE_BYTES_MIN = 6
@@ -63,18 +64,23 @@ class Redactor:
         return self._mask(content, 0, is_end=True)[0].decode("utf-8", "surrogatepass")
 
     def value(self, value: Any) -> Any:
-        """The JSON value without secrets in its strings and keys; the very same object where there are none."""
+        """The JSON value without secrets in its strings and keys; the very same object where there are none.
+
+        Deeper than `exact_json.DEPTH_MAX` it is as it was: nothing nested so deep is taken in.
+        """
         return self._value(value) if self else value
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Any, depth: int = 0) -> Any:
+        if depth > exact_json.DEPTH_MAX:
+            return value
         if isinstance(value, str):
             redacted = self.text(value)
             return value if redacted == value else redacted
         if isinstance(value, dict):
-            pairs = [(self._value(key), self._value(each)) for key, each in value.items()]
+            pairs = [(self._value(key), self._value(each, depth + 1)) for key, each in value.items()]
             return dict(pairs) if _differ(pairs, value.items()) else value
         if isinstance(value, list | tuple):
-            items = [self._value(each) for each in value]
+            items = [self._value(each, depth + 1) for each in value]
             return value if all(new is old for new, old in zip(items, value, strict=True)) else items
         return value
 

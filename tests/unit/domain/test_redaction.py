@@ -53,6 +53,16 @@ def test_json_values_are_masked_in_strings_and_keys():
     assert given[SECRET] == [f"is {SECRET}"]
 
 
+def test_values_of_any_depth_are_walked():
+    """Down to where nothing is taken in any more."""
+    deep = SECRET
+    for _ in range(2000):
+        deep = [deep]
+    redactor = Redactor([SECRET])
+    assert redactor.value(deep) is deep
+    assert redactor.value([[[[SECRET]]]]) == [[[["*" * 13]]]]
+
+
 @pytest.mark.parametrize("name", PATTERNS)
 def test_known_tokens_are_masked(name):
     """Each pattern masks the token that it is named for, and no other words; it does so only if it is turned on."""
