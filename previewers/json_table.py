@@ -22,18 +22,21 @@ def table_of(values: Callable[[], Iterator[JsonBytes]], *, alone: str) -> Table:
 
     def rows() -> Iterator[list[Any]]:
         for value in values():
-            members = exact_json.loads(value)
-            yield [members.get(key) for key in keys]
+            yield list(map(exact_json.loads(value).get, keys))
 
     return Table(keys, rows=rows)
 
 
 def _shared_keys(values: Iterator[JsonBytes]) -> list[str]:
     keys: dict[str, None] = {}
+    last: list[str] = []
     for value in values:
-        if first_byte(value[:64]) != b"{":
+        if value[:1] != b"{" and first_byte(value[:64]) != b"{":
             return []
-        keys.update(dict.fromkeys(keys_of(value)))
-        if len(keys) > COLUMNS_MAX:
-            return []
+        found = keys_of(value)
+        if found != last:
+            last = found
+            keys.update(dict.fromkeys(found))
+            if len(keys) > COLUMNS_MAX:
+                return []
     return list(keys)

@@ -184,7 +184,12 @@ class Workshop:
                 value = view_task.work(
                     bounded, arguments, payload, registry=self.registry, indexes=view_task.indexes_of(indexes)
                 )
+            except BlobsError:
+                raise
             except TooMuchReadError:
+                return None
+            except Exception:  # noqa: BLE001  # a reader's own fault is told by the cell, where it happens again
+                _log.exception("reader: %s", arguments.get("reader"))
                 return None
         payload.seek(0)
         return Done(value, payload)

@@ -56,9 +56,12 @@ class ColumnTyper:
 
     def look_at(self, cells: Sequence[Any]) -> None:
         """Take the next cells into account."""
-        kinds = {kind_of(each) for each in set(map(type, cells))} - {"none"}
+        types = set(map(type, cells))
+        kinds = {kind_of(each) for each in types} - {"none"}
         self._kinds |= kinds
-        if kinds & {"int", "number"}:
+        if types <= {int, type(None)} and kinds:
+            self._numbers.look_at_integers([each for each in cells if each is not None])
+        elif kinds & {"int", "number"}:
             self._numbers.look_at(cells)
         if self._text is not None and kinds == {"text"} == self._kinds:
             self._text.look_at([each for each in cells if each is not None])
@@ -93,6 +96,13 @@ class NumberTyper:
         self._fits_double = True
         self._digits = 0
         self._decimals = 0
+
+    def look_at_integers(self, values: Sequence[int]) -> None:
+        """Take integers into account; short ones by the least and the greatest of them."""
+        ends = (min(values), max(values))
+        is_short = ends[0] >= -_EXACT_DOUBLE_INTEGER_MAX and ends[1] <= _EXACT_DOUBLE_INTEGER_MAX
+        for value in ends if is_short else values:
+            self._look_at_integer(value)
 
     def look_at(self, cells: Iterable[Any]) -> None:
         """Take the numbers among the cells into account."""

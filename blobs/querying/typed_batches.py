@@ -91,7 +91,8 @@ def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:  # noqa: PLR0911  #
     if any(isinstance(each, str) for each in cells):
         return _strings(cells).cast(kind)
     if sql_type == "DOUBLE":
-        return pa.array([None if each is None else float(each) for each in cells], kind)
+        bare = [each.text if isinstance(each, Number) else each for each in cells]
+        return pa.array([None if each is None else float(each) for each in bare], kind)
     if sql_type.startswith("DECIMAL"):
         return pa.array([None if each is None else _decimal(each) for each in cells], kind)
     if sql_type == "TIMESTAMP":
