@@ -93,7 +93,11 @@ class Unpacking:
 
     def __iter__(self) -> Iterator[bytes]:
         while self._begins():
-            decoder = self._new_decoder()
+            try:
+                decoder = self._new_decoder()
+            except Exception as error:  # noqa: BLE001  # properties of LZMA that make no sense
+                self.problem = f"damaged: {_told(error)}"
+                return
             yield from self._unpacked(decoder)
             if self.problem:
                 return

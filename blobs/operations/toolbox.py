@@ -116,6 +116,9 @@ class Toolbox:
             searched = data["searched"]
             message = (
                 f"Nothing matches: all {searched['items']} {data['unit']} ({searched['bytes']} bytes) were searched."
+                if data["unit"] != "members"
+                else f"Nothing matches in the list of all {searched['items']} members; "
+                "what is in them was not searched: name one with part to search in it."
             )
         return ToolAnswer.done(message, data=data)
 

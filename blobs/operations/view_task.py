@@ -214,7 +214,8 @@ def _search(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     deadline = time.monotonic() + arguments["wall_ms"] / 1000  # opening the view takes of it too
     call = _search_call(arguments["call"])
     view = _view(blob, call, arguments["reader"], arguments["type"])
-    data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=blob.source.size)
+    size = (view.text_source or view.bytes_source or blob.source).size
+    data = search(view, call, bytes_max=arguments["bytes_max"], deadline=deadline, source_bytes=size)
     return {"data": data}
 
 

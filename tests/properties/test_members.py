@@ -67,10 +67,10 @@ PACKINGS = {
 
 
 def answer(chat: Conversation, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The data of an answer, without what names the blob or counts its bytes."""
+    """The data of an answer, without what names the blob."""
     given = chat.call(tool, arguments)
     assert given["ok"], given
-    return {key: value for key, value in given["data"].items() if key not in ("blob", "searched", "printed", "next")}
+    return {key: value for key, value in given["data"].items() if key not in ("blob", "printed", "next")}
 
 
 @SETTINGS

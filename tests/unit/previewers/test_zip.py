@@ -310,6 +310,16 @@ def test_wrong_checksums_and_sizes_are_told():
     assert any("checksum" in note for note in view.notes)
 
 
+def test_lzma_properties_that_make_no_sense_are_told():
+    """What the member says of how it is packed is wrong: it is unreadable, and the others are not."""
+    content = bytearray(SEVERAL)
+    content[content.find(b"more.txt") + len("more.txt") + 4] = 224
+    view = opened(bytes(content))
+    with pytest.raises(UnreadableError, match="damaged"):
+        view.part("more.txt")
+    assert rows(view, "notes.txt") == ["one", "two"]
+
+
 def test_a_lying_size_is_no_way_past_the_limits():
     """A bomb that claims ten bytes is refused while it unpacks; the message says what to do."""
     content = bytearray(zipped(member("zeros", bytes(100_000_000))))
@@ -389,6 +399,10 @@ def test_from_attaching_to_answers(chat):
     assert text["items"] == ["two\n"]
     found = chat.call("blob_search", {"blob": "blob1", "pattern": "orders"})["data"]
     assert [match["item"] for match in found["matches"]] == [1]
+    nothing = chat.call("blob_search", {"blob": "blob1", "pattern": "Bergen"})
+    assert "what is in them was not searched: name one with part" in nothing["message"]
+    nothing = chat.call("blob_search", {"blob": "blob1", "pattern": "Paris", "part": "data/orders.csv"})
+    assert nothing["data"]["searched"] == {"items": 3, "bytes": len(ORDERS)}
     found = chat.call("blob_search", {"blob": "blob1", "pattern": "Berg", "part": "data/orders.csv"})["data"]
     assert [match["item"] for match in found["matches"]] == [1]
     query = "select kind, count(*), sum(size) from blob1 group by kind order by kind"
