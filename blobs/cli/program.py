@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
-from blobs.cli import about, asking, demo, inspecting, keeping, keys, storing
+from blobs.cli import about, asking, demo, inspecting, keeping, keys, scrubbing, storing
 from blobs.cli.options import common
 from blobs.cli.screen import tell_fault, warn
 from blobs.domain.errors import BlobsError, CallerError
@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="blobs", description=_ABOUT, epilog=_EXIT_CODES, parents=[common()])
     top.add_argument("--version", action=_Version, nargs=0, help="show the version")
     subparsers = top.add_subparsers(metavar="COMMAND", required=True, dest="command")
-    for built_in in (inspecting, storing, asking, keeping, keys, about, demo):
+    for built_in in (inspecting, storing, asking, keeping, scrubbing, keys, about, demo):
         built_in.register(subparsers)
     for entry_point in sorted(metadata.entry_points(group=COMMANDS_GROUP), key=lambda each: each.name):
         _plug_in(subparsers, entry_point)

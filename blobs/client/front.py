@@ -131,7 +131,11 @@ class Blobs:
         """Digest, size and time (Unix, ms) of this tenant's blobs, in the order of their digests."""
         start = Digest.parse(after) if after is not None else None
         records = self.service.catalog.list_blobs(self.tenant_name, after=start, limit=limit)
-        return [{"digest": str(each.digest), "size": each.size, "created_ms": each.created_ms} for each in records]
+        return [
+            {"digest": str(each.digest), "size": each.size, "created_ms": each.created_ms}
+            | ({"purged": True} if each.is_purged else {})
+            for each in records
+        ]
 
     def pin(self, reference: Mapping[str, Any] | str, name: str, *, lease_ms: int | None = None) -> None:
         """Keep a blob from being collected under a name of yours, for good or for so long; again replaces it.

@@ -72,7 +72,11 @@ class Conversation:
         return self._desk.offloader.placed(Reference(record.digest, record.size, record.type)).profile
 
     def _handle(self, record: NameRecord, *, with_preview: bool) -> dict[str, Any]:
-        return handle(blob_name(record.number), self._profile(record), record.size, with_preview=with_preview)
+        try:
+            profile = self._profile(record)
+        except NotFoundError:  # purged; whoever wants to read it is told so
+            profile = Profile(record.type, "binary", None, None, 0, {"notes": ["removed"]}, {})
+        return handle(blob_name(record.number), profile, record.size, with_preview=with_preview)
 
     # Turns
 

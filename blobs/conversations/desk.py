@@ -8,7 +8,7 @@ from blobs.conversations.naming import Names, Placed
 from blobs.conversations.offload import Offloader
 from blobs.conversations.resolve import resolve
 from blobs.domain import exact_json
-from blobs.domain.errors import ToolInputError
+from blobs.domain.errors import NotFoundError, ToolInputError
 from blobs.domain.handle import blob_name, parse_blob_name
 from blobs.domain.limits import Limits
 from blobs.domain.reference import Reference
@@ -17,7 +17,7 @@ from blobs.operations.hints import only_offered
 from blobs.operations.toolbox import Toolbox
 from blobs.operations.tools import CodeCall, parse_arguments
 from blobs.storage.blob_store import BlobStore
-from blobs.storage.catalog import Catalog
+from blobs.storage.catalog import Catalog, NameRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,21 @@ class Desk:
             at = f"blobs.{place}" if isinstance(call, CodeCall) and len(call.blobs) > 1 else "blob"
             raise ToolInputError(f"{at}: there is no {name[:40]}.", hint=use_one_of(names.all()))
         reference = Reference(record.digest, record.size, record.type)
-        return Target(blob_name(record.number), reference, self._toolbox.profiles.of(self.tenant, reference))
+        try:
+            profile = self._toolbox.profiles.of(self.tenant, reference)
+        except NotFoundError:
+            raise _purged(record) from None
+        return Target(blob_name(record.number), reference, profile)
+
+
+def _purged(record: NameRecord) -> ToolInputError:
+    """A name may outlive its blob, which an operator purged."""
+    origin = f", a result of {record.tool}" if record.tool else ""
+    return ToolInputError(
+        f"{blob_name(record.number)} was removed. It was {record.type}, {record.size:,} bytes{origin}.",
+        hint="Make the call that gave it again, if you need it.",
+        code="removed",
+    )
 
 
 def use_one_of(names: list[str]) -> str:

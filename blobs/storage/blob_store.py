@@ -120,13 +120,26 @@ class BlobStore:
     def open(self, tenant: str, digest: Digest) -> "StoredBlob":
         """A blob of the tenant's, to read. `NotFoundError` where the tenant has none of this digest."""
         record = self._catalog.find_blob(tenant, digest)
-        if record is None:
+        if record is None or record.is_purged:
             raise refusals.no_blob(digest, self._catalog.find_tombstone(tenant, digest))
         now = self._clock()
         if record.used_ms and record.used_ms < now - self._limits.grace_ms // USES_NOTED:
             with suppress(StoreError):  # a store that cannot be written can be read
                 self._catalog.use_blob(tenant, digest, used_ms=now)
         return StoredBlob(tenant, record, self._content, self._catalog, self._files)
+
+    def purge(self, tenant: str, digest: Digest) -> list[BlobRecord]:
+        """Remove a blob, and all that was derived from it, at once and whatever names it; answers what was removed.
+
+        Names of it go on to be taken, and say that it was removed. Raises `StoreError`; then the rest of the bytes goes
+        with the next collection.
+        """
+        purged = self._catalog.purge_blob(tenant, digest, now_ms=self._clock())
+        for each in purged:
+            self._content.delete(each.key)
+            self._files.copies.forget(each.key)
+        self._catalog.empty_trash([each.key for each in purged])
+        return purged
 
     def close(self) -> None:
         """Close the content store and the catalog."""
@@ -330,7 +343,7 @@ class StoredBlob:
     def _has_moved(self) -> bool:
         """Look the blob up again, after a removal and a new put; `NotFoundError` where it was removed only."""
         record = self._catalog.find_blob(self._tenant, self.digest)
-        if record is None:
+        if record is None or record.is_purged:
             raise refusals.no_blob(self.digest, self._catalog.find_tombstone(self._tenant, self.digest))
         key, self._record = self._record.key, record
         return record.key != key and not record.is_corrupt

@@ -42,7 +42,7 @@ class LocalCopies:
         Named by the key, which is one tenant's, so that nobody learns from the time it takes what others hold. Raises
         `CorruptError` where the chunks do not have the digest.
         """
-        path = self._folder / hashlib.sha256(key.encode()).hexdigest()
+        path = self._path(key)
         with store_errors(self._folder):
             with suppress(FileNotFoundError):
                 os.utime(path)  # the order of eviction
@@ -57,6 +57,14 @@ class LocalCopies:
                 temp.unlink(missing_ok=True)
                 os.close(file)
         return path
+
+    def forget(self, key: str) -> None:
+        """Remove the copy of this key, if there is one; whoever has it open keeps it as long."""
+        with store_errors(self._folder):
+            self._path(key).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
     def _make_room(self, size: int) -> None:
         with self._lock:

@@ -17,7 +17,7 @@ class BlobRecord:
     """A blob of one tenant: `key` says where its bytes lie, `created_ms` (Unix time) when it was recorded.
 
     `used_ms` is when it was last put or opened, 0 where it never was in its own right (a derived blob). `is_corrupt`
-    says that its bytes were found not to be its bytes.
+    says that its bytes were found not to be its bytes. One that was purged while it was named has no key any more.
     """
 
     digest: Digest
@@ -26,6 +26,11 @@ class BlobRecord:
     created_ms: int
     used_ms: int = 0
     is_corrupt: bool = False
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether its bytes were removed although something named it."""
+        return not self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,15 @@ class Retention(Protocol):
         """
         ...
 
+    def purge_blob(self, tenant: str, digest: Digest, *, now_ms: int) -> list[BlobRecord]:
+        """Take the bytes of a blob, and of all that was derived from it, whatever names or pins them.
+
+        Answers the records as they were, in the order of their digests; none where there is none, or it was purged. The
+        keys come into the trash; findings, pins and derivations go. A record that something names stays, corrupt and
+        without a key, until nothing does; a tombstone says what it was.
+        """
+        ...
+
     def list_unrecorded(self, keys: Sequence[str]) -> list[str]:
         """Those of the keys that no record names and that are not in the trash, in their order."""
         ...
@@ -154,7 +168,7 @@ class Retention(Protocol):
         ...
 
     def find_tombstone(self, tenant: str, digest: Digest) -> Tombstone | None:
-        """What a removed blob was; `None` for one that is there, that never was, or that was never named."""
+        """What a removed or purged blob was; `None` for one that is there, never was, or was never named."""
         ...
 
     def forget_tombstones(self, *, before_ms: int) -> int:

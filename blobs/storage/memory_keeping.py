@@ -59,7 +59,8 @@ class MemoryKeeping:
             if derivation is not None and derivation.source != record.digest:
                 self._require_blobs(tenant, derivation.source)
             if found is not None and found.is_corrupt:
-                self._trash.setdefault(found.key, record.created_ms)
+                if found.key:
+                    self._trash.setdefault(found.key, record.created_ms)
                 found = replace(found, key=record.key, size=record.size, is_corrupt=False)
             self._blobs[place] = found or record
             self._tombstones.pop(place, None)
@@ -127,6 +128,22 @@ class MemoryKeeping:
                     self._remove(tenant, found, now_ms)
                     removed.append(found)
         return removed
+
+    def purge_blob(self, tenant: str, digest: Digest, *, now_ms: int) -> list[BlobRecord]:
+        require_recordable(now_ms)
+        purged = []
+        with self._lock:
+            for each in sorted(self._with_derived(tenant, digest)):
+                record = self._blobs.get((tenant, each))
+                if record is not None and record.key:
+                    purged.append(record)
+                    label = self._labels.get((tenant, each))
+                    self._remove(tenant, record, now_ms)
+                    if self._is_named(tenant, each):
+                        self._blobs[tenant, each] = replace(record, key="", is_corrupt=True)
+                        if label is not None:
+                            self._labels[tenant, each] = label
+        return purged
 
     def list_unrecorded(self, keys: Sequence[str]) -> list[str]:
         with self._lock:
@@ -218,6 +235,16 @@ class MemoryKeeping:
             reached |= sources
         return True
 
+    def _with_derived(self, tenant: str, digest: Digest) -> set[Digest]:
+        """The blob, and what was derived from it at any remove."""
+        reached, ahead = {digest}, [digest]
+        while ahead:
+            source = ahead.pop()
+            made = {each for (owner, link), each in self._derived.items() if (owner, link.source) == (tenant, source)}
+            ahead += made - reached
+            reached |= made
+        return reached
+
     def _is_held(self, tenant: str, digest: Digest, since_ms: int, now_ms: int) -> bool:
         pins = [each for place, each in self._pins.items() if place[:2] == (tenant, digest)]
         return (
@@ -238,7 +265,8 @@ class MemoryKeeping:
         }
         if (label := self._labels.pop(place, None)) is not None:
             self._tombstones[place] = Tombstone(record.digest, record.size, *label, now_ms)
-        self._trash.setdefault(record.key, now_ms)
+        if record.key:
+            self._trash.setdefault(record.key, now_ms)
         del self._blobs[place]
 
     def _unrecorded(self, keys: Sequence[str]) -> list[str]:

@@ -33,6 +33,8 @@ FILES_MAX = 64
 BATCH_MAX = 64
 """Blobs in one flush; at their largest they are 16 MiB."""
 
+_CLEARED_BYTES = 64 * 1024
+
 _LIVE, _DELETED = b"BLB1", b"BLB0"
 _HEADER = struct.Struct("<4sIQ32s")
 _KEY = re.compile(r"pack/([0-9a-f]{16})/([0-9]{1,18})/([0-9]{1,18})\Z")
@@ -110,7 +112,8 @@ class Packs:
                 return False
             before = os.fstat(pack.file)
             os.pwrite(pack.file, _DELETED, place)
-            _punch(pack.file, where.offset, where.size)
+            if not _punch(pack.file, where.offset, where.size):
+                _overwrite(pack.file, where.offset, where.size)
             # The time of a pack is that of its last append, by which it is told what was left behind in it.
             os.utime(pack.file, ns=(before.st_atime_ns, before.st_mtime_ns))
             return True
@@ -243,8 +246,16 @@ def _gone() -> NotFoundError:
     return NotFoundError("The content is gone.", hint="Look the blob up again.")
 
 
-def _punch(file: int, offset: int, size: int) -> None:
-    """Give back the blocks of a range where the file system can; where it cannot, their space stays taken."""
+def _punch(file: int, offset: int, size: int) -> bool:
+    """Clear a range and give its whole blocks back, where the file system can; could it?"""
     with suppress(AttributeError):
         fallocate = ctypes.CDLL(None).fallocate64
-        fallocate(file, _PUNCH_HOLE_KEEPING_SIZE, ctypes.c_int64(offset), ctypes.c_int64(size))
+        done: int = fallocate(file, _PUNCH_HOLE_KEEPING_SIZE, ctypes.c_int64(offset), ctypes.c_int64(size))
+        return size == 0 or done == 0
+    return False
+
+
+def _overwrite(file: int, offset: int, size: int) -> None:
+    """Clear a range, whose space stays taken."""
+    for start in range(offset, offset + size, _CLEARED_BYTES):
+        os.pwrite(file, bytes(min(_CLEARED_BYTES, offset + size - start)), start)

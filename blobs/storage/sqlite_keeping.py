@@ -23,6 +23,12 @@ _IS_HELD = """with recursive origins (digest) as (
 _UNUSED = f"""select digest, size, key, created_ms, used_ms, is_corrupt from blobs as own
     where tenant = ?1 and used_ms <= ?2 and not exists ({_IS_HELD})"""  # noqa: S608  # a constant
 
+_WITH_DERIVED = """with recursive made (digest) as (
+        select ?2
+        union select derived.digest from derived, made where derived.tenant = ?1 and derived.source = made.digest)
+    select digest, size, key, created_ms, used_ms, is_corrupt from blobs where tenant = ?1 and digest in made"""
+"""The blob, and what was derived from it at any remove: `(tenant, digest)`."""
+
 _IS_UNRECORDED = "not exists (select 1 from blobs where key = ?1) and not exists (select 1 from trash where key = ?1)"
 
 
@@ -63,7 +69,8 @@ class SqliteKeeping:
             if execute("select 1 from trash where key = ?", (record.key,)).fetchone():
                 raise refusals.given_up(record.digest)
             execute(
-                "insert or ignore into trash select key, ? from blobs where tenant = ? and digest = ? and is_corrupt",
+                """insert or ignore into trash select key, ? from blobs
+                where tenant = ? and digest = ? and is_corrupt and key <> ''""",
                 (record.created_ms, *place),
             )
             execute(
@@ -151,6 +158,15 @@ class SqliteKeeping:
 
         return self._session.write(remove)
 
+    def purge_blob(self, tenant: str, digest: Digest, *, now_ms: int) -> list[BlobRecord]:
+        def purge(execute: Execute) -> list[BlobRecord]:
+            rows = execute(f"{_WITH_DERIVED} and key <> '' order by digest", (tenant, digest.to_bytes())).fetchall()
+            for row in rows:
+                _purge(execute, tenant, row[0], now_ms)
+            return [_blob(row) for row in rows]
+
+        return self._session.write(purge)
+
     def list_unrecorded(self, keys: Sequence[str]) -> list[str]:
         return [key for key in keys if self._session.read(f"select 1 where {_IS_UNRECORDED}", (key,))]
 
@@ -203,6 +219,9 @@ class SqliteKeeping:
         self._session.write(lambda execute: execute(statement, (tenant, reservation)) and None)
 
 
+_IS_NAMED = """select 1 where exists (select 1 from names where tenant = ?1 and digest = ?2)
+    or exists (select 1 from turns where tenant = ?1 and record_digest = ?2)"""
+
 _TOMBSTONE = "select digest, size, type, tool, removed_ms from tombstones where tenant = ? and digest = ?"
 
 
@@ -240,13 +259,36 @@ def _used(execute: Execute, tenant: str, digest: Digest, used_ms: int) -> BlobRe
 def _remove(execute: Execute, tenant: str, raw: bytes, now_ms: int) -> None:
     """Record out, key into the trash, and a tombstone for what was named; the rest goes by cascade."""
     place = (tenant, raw)
-    execute("insert or ignore into trash select key, ? from blobs where tenant = ? and digest = ?", (now_ms, *place))
+    _bury(execute, tenant, raw, now_ms)
+    execute("delete from blobs where tenant = ? and digest = ?", place)
+
+
+def _bury(execute: Execute, tenant: str, raw: bytes, now_ms: int) -> None:
+    values = (now_ms, tenant, raw)
+    execute(
+        "insert or ignore into trash select key, ? from blobs where tenant = ? and digest = ? and key <> ''", values
+    )
     execute(
         """replace into tombstones select tenant, digest, size, named_type, named_tool, ? from blobs
         where tenant = ? and digest = ? and named_type is not null""",
-        (now_ms, *place),
+        values,
     )
-    execute("delete from blobs where tenant = ? and digest = ?", place)
+
+
+def _purge(execute: Execute, tenant: str, raw: bytes, now_ms: int) -> None:
+    """As a removal; but a record that something names stays, without a key and all that was found out."""
+    if not execute(_IS_NAMED, (tenant, raw)).fetchone():
+        _remove(execute, tenant, raw, now_ms)
+        return
+    _bury(execute, tenant, raw, now_ms)
+    for statement in (
+        "delete from findings where tenant = ? and digest = ?",
+        "delete from pins where tenant = ? and digest = ?",
+        "delete from derived where tenant = ? and source = ?",
+        "delete from derived where tenant = ? and digest = ?",
+        "update blobs set key = '', is_corrupt = 1 where tenant = ? and digest = ?",
+    ):
+        execute(statement, (tenant, raw))
 
 
 def _start(after: Digest | None) -> bytes:

@@ -48,21 +48,13 @@ class Verifier:
         again loses its mark.
         """
         draw = random.Random()  # noqa: S311  # a sample, not a secret
-        for tenant, record in self._records():
+        for tenant, record in all_records(self._catalog):
+            if record.is_purged:
+                continue
             if share >= 1 or draw.random() < share:
                 checked = self._check(tenant, record)
                 if checked is not None:
                     yield checked
-
-    def _records(self) -> Iterator[tuple[str, BlobRecord]]:
-        tenant_after = None
-        while tenants := self._catalog.list_tenants(after=tenant_after, limit=_PAGE):
-            for tenant in tenants:
-                after = None
-                while page := self._catalog.list_blobs(tenant, after=after, limit=_PAGE):
-                    yield from ((tenant, each) for each in page)
-                    after = page[-1].digest
-            tenant_after = tenants[-1]
 
     def _check(self, tenant: str, record: BlobRecord) -> Verified | None:
         """What became of one blob; `None` for one that was removed or put anew meanwhile."""
@@ -96,3 +88,15 @@ class Verifier:
         except StoreError:
             return "unreadable"
         return None if hasher.digest() == record.digest.to_bytes() else "wrong bytes"
+
+
+def all_records(catalog: Catalog) -> Iterator[tuple[str, BlobRecord]]:
+    """Every blob of every tenant, by tenant and digest."""
+    tenant_after = None
+    while tenants := catalog.list_tenants(after=tenant_after, limit=_PAGE):
+        for tenant in tenants:
+            after = None
+            while page := catalog.list_blobs(tenant, after=after, limit=_PAGE):
+                yield from ((tenant, each) for each in page)
+                after = page[-1].digest
+        tenant_after = tenants[-1]

@@ -113,6 +113,10 @@ class CatalogMachine(RuleBasedStateMachine):
     def remove_unused(self, tenant, wanted, since_ms, now_ms):
         self.both("remove_unused", tenant, wanted, since_ms=since_ms, now_ms=now_ms)
 
+    @rule(tenant=tenants, digest=digests, now_ms=times)
+    def purge_blob(self, tenant, digest, now_ms):
+        self.both("purge_blob", tenant, digest, now_ms=now_ms)
+
     @rule(given=st.lists(keys, max_size=3, unique=True), now_ms=times)
     def trash_unrecorded(self, given, now_ms):
         self.both("list_unrecorded", given)
