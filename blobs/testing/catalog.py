@@ -8,9 +8,10 @@ from blobs.domain.errors import CallerError, ConflictError, NotFoundError
 from blobs.storage.catalog import Catalog, Change
 from blobs.testing.access import AccessContract
 from blobs.testing.keeping import BLUE, GREEN, RED, KeepingContract, blob, name, remove, turn
+from blobs.testing.purging import PurgingContract
 
 
-class CatalogContract(KeepingContract, AccessContract):
+class CatalogContract(KeepingContract, PurgingContract, AccessContract):
     """What every `Catalog` keeps; `make_catalog` answers an empty one that may use the folder."""
 
     def test_tenants_do_not_see_each_other(self, chat: Catalog) -> None:
