@@ -104,9 +104,16 @@ def _tables(target: Target, code: str) -> list[tuple[str, str | None]]:
 
 
 def _unlisted_parts(target: Target, code: str) -> list[str]:
-    """Parts named as `"blob1.part"` that a profile does not list: past the first ones, or inside of another part."""
-    quoted = re.findall(rf'"{re.escape(target.name)}\.((?:[^"]|"")+)"', code, re.IGNORECASE)
+    """Parts that a query names and a profile does not list: past the first ones, or inside of another part.
+
+    They are named as `"blob1.part"`; of archives, whose columns are known, as `blob1."part"` too.
+    """
+    name = re.escape(target.name)
+    quoted = re.findall(rf'"{name}\.((?:[^"]|"")+)"', code, re.IGNORECASE)
     listed = {part.lower() for part in target.profile.parts}
+    if target.profile.unit == "members":
+        quoted += re.findall(rf'(?<!\w){name}"?\s*\.\s*"((?:[^"]|"")+)"', code, re.IGNORECASE)
+        listed |= {column.partition(" ")[0].lower() for column in target.profile.columns}
     return list(dict.fromkeys(part for each in quoted if (part := each.replace('""', '"')).lower() not in listed))
 
 

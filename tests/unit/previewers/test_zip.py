@@ -364,6 +364,22 @@ def test_many_members():
     assert rows(view, "folder/069999.txt") == ["x"]
 
 
+def test_sql_reaches_every_file(chat):
+    """Also those that no profile lists, and those in an archive inside; a name that is none is refused with some."""
+    inner = zipped(member("in.csv", ORDERS))
+    chat.attach(zipped(*(member(f"{n}.csv", b"n\n%d\n" % n) for n in range(120)), member("inner.zip", inner)))
+
+    def sql(code: str) -> dict:
+        return chat.call("blob_code", {"blob": "blob1", "language": "sql", "code": code})
+
+    assert sql('select n from "blob1.119.csv"')["data"]["rows"] == [[119]]
+    assert sql('select n from blob1."118.csv"')["data"]["rows"] == [[118]]
+    assert sql('select max(id) from blob1."inner.zip/in.csv"')["data"]["rows"] == [[3]]
+    both = 'select blob1."name", t.n from blob1, "blob1.117.csv" t where blob1."name" = \'117.csv\''
+    assert sql(both)["data"]["rows"] == [["117.csv", 117]]
+    assert "there is no part '120.csv'" in sql('select * from blob1."120.csv"')["message"]
+
+
 @pytest.mark.parametrize(
     ("beginning", "media_type"),
     [
