@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from blobs.domain.errors import BlobsError, UnreadableError
 
 _CAUSE_CHARS_MAX = 160
-_OBJECT = re.compile(r"<[^<>]*(?: at 0x|name=)[^<>]*>")
+_OBJECT = re.compile(r"<[^<>]*(?: at 0x|name=|_io\.)[^<>]*>")
 """Objects as Python prints them: they tell addresses and paths, which differ from one run to the next."""
 
 

@@ -259,12 +259,13 @@ def _view(blob: _Blob, call: ReadCall | SearchCall, reader: str, media_type: str
         view = _as_lines(blob, view, call)
     if view.unit is None and unit != "bytes":
         known = "; ".join(f"{name} {exact_json.text(value)}" for name, value in view.facts().items())
+        part = "" if call.part is None else f"part={call.part!r}"
         what = f"{call.blob} is {media_type} and has" if call.part is None else f"part: {call.part!r} has"
         raise ToolInputError(
             f"{what} no items to read{': ' if known else ''}{cut_with_count(known, _KNOWN_CHARS_MAX)}.",
             hint=(
                 "Use a tool of yours that reads this format if there is one, "
-                f'blob_code with language "python" ({call.blob}.bytes()), or blob_read with unit "bytes".'
+                f'blob_code with language "python" ({call.blob}.bytes({part})), or blob_read with unit "bytes".'
             ),
             code="no_items",
         )

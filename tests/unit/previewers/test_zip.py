@@ -415,6 +415,10 @@ def test_from_attaching_to_answers(chat):
     assert text["items"] == ["two\n"]
     found = chat.call("blob_search", {"blob": "blob1", "pattern": "orders"})["data"]
     assert [match["item"] for match in found["matches"]] == [1]
+    chat.attach(zipped(member("p.bin", bytes(range(256)))))
+    refused = chat.call("blob_read", {"blob": "blob2", "part": "p.bin"})["message"]
+    assert "'p.bin' has no items" in refused
+    assert "blob2.bytes(part='p.bin')" in refused
     nothing = chat.call("blob_search", {"blob": "blob1", "pattern": "Bergen"})
     assert "what is in them was not searched: name one with part" in nothing["message"]
     nothing = chat.call("blob_search", {"blob": "blob1", "pattern": "Paris", "part": "data/orders.csv"})
