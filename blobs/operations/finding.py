@@ -94,7 +94,8 @@ class Pattern:
 
 
 def _items_at(starts: Positions, places: list[int]) -> Positions:
+    """The items in which ascending places lie, each once."""
     import numpy as np
 
-    found: Positions = np.unique(np.searchsorted(starts, np.array(places, np.int64), "right") - 1)
-    return found[found >= 0]
+    found: Positions = np.searchsorted(starts, np.array(places, np.int64), "right") - 1
+    return found[(np.diff(found, prepend=-1) > 0) & (found >= 0)]

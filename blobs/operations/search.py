@@ -123,7 +123,7 @@ class _Hunt:
             return
         first = stretch.first()
         if self.is_counting and stretch.trust is Trust.EXACT and self._columns is None:
-            self.counted += sum(span.start <= first + place < span.stop for place in hits.matched.tolist())
+            self.counted += int(((hits.matched >= span.start - first) & (hits.matched < span.stop - first)).sum())
             return
         wanted = [first + place for place in hits.places.tolist() if span.start <= first + place < span.stop]
         for run in _runs(wanted):
