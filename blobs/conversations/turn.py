@@ -14,7 +14,7 @@ from blobs.domain.errors import CallerError
 from blobs.domain.handle import parse_blob_name
 from blobs.domain.reference import Reference
 from blobs.domain.services import accepts
-from blobs.operations.opening import FALLBACKS
+from blobs.reading.opening import FALLBACKS
 
 KINDS = ("result", "tool_result", "mcp_result", "error", "denied", "reference", "arguments")
 """What a call of a turn brings, under the key of the same name; `arguments` are a call that the service runs itself."""

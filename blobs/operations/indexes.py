@@ -7,8 +7,8 @@ from blobs.domain.errors import BlobsError
 from blobs.domain.media_type import BINARY
 from blobs.operations import view_task
 from blobs.operations.derived import DerivedBlobs, Made, Recipe
-from blobs.operations.opening import takes_index
 from blobs.operations.workshop import LIGHT_BYTES_MAX, Workshop
+from blobs.reading.opening import takes_index
 from blobs.running.runner import CellFile
 
 RECIPE = "1"

@@ -10,10 +10,10 @@ from blobs.domain.handle import Profile
 from blobs.domain.media_type import BINARY
 from blobs.domain.reference import Reference
 from blobs.operations.indexes import Indexes
-from blobs.operations.opening import FALLBACKS
 from blobs.operations.reader_faults import REASONS, at_work
 from blobs.operations.workshop import TaskFailure, Workshop
 from blobs.reading.cost import undecoded_cost
+from blobs.reading.opening import FALLBACKS
 
 _log = logging.getLogger("blobs.operations")
 

@@ -9,11 +9,11 @@ from blobs.domain import exact_json
 from blobs.domain.handle import Profile
 from blobs.domain.media_type import PDF
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import Opened
 from blobs.reading.budget import fit_value
 from blobs.reading.cost import image_cost, items_cost, pdf_cost, text_cost, undecoded_cost
 from blobs.reading.cutting import cut_with_count
 from blobs.reading.embedded import decode_embedded
+from blobs.reading.opening import Opened
 from blobs.reading.reader import Part, View
 from blobs.reading.source import Source
 

@@ -15,7 +15,6 @@ from blobs.domain.errors import BlobsError, ToolInputError, UnreadableError
 from blobs.domain.ranges import ItemRange
 from blobs.operations.answers import chosen_columns
 from blobs.operations.exporting import export
-from blobs.operations.opening import openings, reopen, takes_index
 from blobs.operations.profiling import profile
 from blobs.operations.read import SliceNeeded, read_bytes, read_chars, read_items
 from blobs.operations.reader_faults import load_faults
@@ -24,6 +23,7 @@ from blobs.operations.tools import ReadCall, SearchCall
 from blobs.reading.base_view import BaseView
 from blobs.reading.cutting import cut_with_count
 from blobs.reading.guarding import ReaderError
+from blobs.reading.opening import openings, reopen, takes_index
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source

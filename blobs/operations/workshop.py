@@ -14,9 +14,9 @@ from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputE
 from blobs.domain.limits import MIB, Limits
 from blobs.operations import view_task
 from blobs.operations.answer_forms import fault_of
-from blobs.operations.opening import take_sample
 from blobs.operations.reader_faults import note_faults
 from blobs.reading.index import facts_bytes
+from blobs.reading.opening import take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BoundedSource, BytesSource, FileSource, TooMuchReadError
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner

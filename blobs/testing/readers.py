@@ -24,7 +24,7 @@ from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError, ToolInputError
 from blobs.domain.media_type import parse_media_type
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.reader import Confidence, Reader, View
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource, FileSource

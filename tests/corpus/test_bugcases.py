@@ -11,8 +11,8 @@ import pytest
 
 from blobs import Conversation
 from blobs.domain import exact_json
-from blobs.operations.opening import openings
 from blobs.operations.profiling import profile
+from blobs.reading.opening import openings
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from tests.material import beside, fixture

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.reader import View
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource

@@ -4,8 +4,8 @@ from itertools import islice
 
 from blobs.domain import exact_json
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import openings
 from blobs.operations.profiling import profile
+from blobs.reading.opening import openings
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.testing.mutations import mutations, run_apart

@@ -7,7 +7,7 @@ import wave
 import pytest
 
 from blobs.domain.errors import UnreadableError
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract

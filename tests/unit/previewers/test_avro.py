@@ -13,7 +13,7 @@ import pytest
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.avro import AVRO, AvroReader, AvroView

@@ -14,8 +14,8 @@ from backports import zstd
 
 from blobs.domain.errors import ToolInputError, UnreadableError
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
 from blobs.reading.inside import INSIDE_BYTES_MAX
+from blobs.reading.opening import take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract

@@ -3,7 +3,7 @@
 import pytest
 
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.diff import DIFF, DiffReader

@@ -6,8 +6,7 @@ import pytest
 
 from blobs import Conversation
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
-from blobs.reading.opening import recognise
+from blobs.reading.opening import recognise, take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract

@@ -4,7 +4,7 @@ import pytest
 
 from blobs import Conversation
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract
 from previewers.html import HTML, HtmlReader

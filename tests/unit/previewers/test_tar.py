@@ -7,7 +7,7 @@ import pytest
 
 from blobs.domain.errors import ToolInputError, UnreadableError
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract

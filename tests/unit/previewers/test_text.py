@@ -3,8 +3,8 @@
 import pytest
 
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
 from blobs.reading.decoding import BLOCK_BYTES, detect, recognise
+from blobs.reading.opening import take_sample
 from blobs.reading.reader import Sample
 from blobs.reading.source import BytesSource
 from blobs.testing.readers import Example, ReaderContract

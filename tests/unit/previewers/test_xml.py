@@ -4,7 +4,7 @@ import pytest
 
 from blobs import Conversation
 from blobs.domain.ranges import ItemRange
-from blobs.operations.opening import take_sample
+from blobs.reading.opening import take_sample
 from blobs.reading.reader import Part
 from blobs.reading.registry import Registry
 from blobs.reading.source import BytesSource
