@@ -7,6 +7,7 @@ that is one query, parsed alone and run only as the inside of `SELECT … FROM (
 """
 
 import os
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -42,10 +43,12 @@ class SqlEngine:
     ) -> None:
         self.tables = dict(tables)
         self._descriptors: list[int] = []
-        self._connection = duckdb.connect(":memory:", config=_settings(memory_bytes, threads, temp_dir))
+        self._connection = _opened()
         self.names: dict[str, str] = {}
         """What each table is called in SQL, as a model would write it."""
         try:
+            for name, value in _settings(memory_bytes, threads, temp_dir).items():
+                self._connection.execute(f"SET {name}={_literal(value)}")
             self._connection.execute("SET enable_progress_bar=false")
             self._connection.execute("SET TimeZone='UTC'")
             self._connection.execute(f"SET max_execution_time={deadline_ms}")
@@ -106,6 +109,8 @@ class SqlEngine:
 
     def close(self) -> None:
         """Free everything; closing twice is no error."""
+        if _forked:
+            return  # the process ends with its query, and all of it with the process
         with suppress(duckdb.Error):
             self._connection.close()
         for descriptor in self._descriptors:
@@ -147,25 +152,63 @@ class SqlEngine:
         self._connection.execute("SET lock_configuration=true")  # the last: nothing can be set after it
 
 
-def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, Any]:
-    private = temp_dir or ""
-    settings: dict[str, Any] = {
-        "threads": str(threads),
+def open_ahead() -> None:
+    """Open the database that the next engine of this process uses, for a process that forks one for each query.
+
+    It has no thread yet, so that a fork is sound; opening and the first query over Parquet take 30 ms.
+    """
+    connection = duckdb.connect(":memory:", config=_SHUT)
+    with suppress(OSError, duckdb.Error), tempfile.TemporaryDirectory(prefix="sql-") as folder:
+        path = _literal(f"{folder}/warm-up.parquet")
+        connection.execute(f"COPY (SELECT range AS a, 'x' AS b FROM range(10)) TO {path}")  # noqa: S608  # ours
+        connection.execute(f"CREATE VIEW ahead AS SELECT * FROM read_parquet({path})")  # noqa: S608  # ours
+        connection.sql(f"SELECT * FROM ({_USUAL})").to_arrow_reader().read_all()  # noqa: S608  # ours
+        connection.execute("DROP VIEW ahead")
+    _ahead.append(connection)
+
+
+_USUAL = "SELECT b, count(*), sum(a), avg(a), min(a), max(b) FROM ahead WHERE a >= 0 GROUP BY b ORDER BY b LIMIT 9"
+"""A query of the usual kind: what it touches is in memory and known to the catalog then."""
+
+_ahead: list[duckdb.DuckDBPyConnection] = []
+_forked: list[duckdb.DuckDBPyConnection] = []
+"""The connection that this process, a fork, has to the database that was opened ahead."""
+
+_SHUT: dict[str, str | bool | int | float | list[str]] = {
+    "threads": "1",
+    "async_threads": "0",  # for files of a network
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+}
+"""What every database is opened with."""
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    """A connection of its own to the database that was opened ahead, else to a new one."""
+    # A cursor draws random numbers of its own: those of the connection before the fork would repeat.
+    if not _ahead:
+        return duckdb.connect(":memory:", config=_SHUT)
+    _forked.append(_ahead.pop().cursor())
+    return _forked[0]
+
+
+def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, str]:
+    """What is set for one query."""
+    settings = {
         "memory_limit": f"{memory_bytes // 2**20}MiB",
-        "temp_directory": private,
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "allow_unsigned_extensions": "false",
-        "allow_persistent_secrets": "false",
-        "python_enable_replacements": "false",
+        "temp_directory": temp_dir or "",
+        "threads": str(threads),
     }
-    if private:
+    if temp_dir:
         settings |= {
             "max_temp_directory_size": f"{memory_bytes // 2**20}MiB",
-            "secret_directory": private,
-            "home_directory": private,
-            "extension_directory": private,
+            "secret_directory": temp_dir,
+            "home_directory": temp_dir,
+            "extension_directory": temp_dir,
         }
     return settings
 

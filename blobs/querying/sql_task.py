@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -26,11 +27,13 @@ from blobs.domain.limits import KIB, MIB
 from blobs.domain.media_type import PARQUET
 from blobs.querying import sql_errors
 from blobs.querying.columnar import Sink
-from blobs.querying.sql_engine import SqlEngine
+from blobs.querying.sql_engine import SqlEngine, open_ahead
 from blobs.querying.sql_result import ShownRows, StoredResult
 from blobs.querying.sql_types import ResultColumn, result_column
 
 _BATCH_ROWS = 4_096
+_BYTES_PER_THREAD = 8 * MIB
+"""Of Parquet: for less, starting and ending a thread costs more than it helps."""
 _DEADLINE_SHARE = 0.85
 """Of `wall_ms`: the rest is for writing the answer before the cell is killed."""
 
@@ -71,7 +74,7 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[s
         SqlEngine(
             tables,
             memory_bytes=call.memory_bytes,
-            threads=call.threads,
+            threads=min(call.threads, 1 + sum(map(_size, tables.values())) // _BYTES_PER_THREAD),
             temp_dir=temp_dir,
             deadline_ms=deadline_ms,
         ) as engine,
@@ -81,6 +84,15 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[s
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
             paths = [*tables.values(), *([temp_dir] if temp_dir else [])]
             raise sql_errors.told(error, tables=_described(engine), paths=paths, wall_ms=call.wall_ms) from error
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
+
+
+def warm_up() -> None:
+    """Open the database before cells are forked, so that no query waits for it."""
+    open_ahead()
 
 
 @contextmanager

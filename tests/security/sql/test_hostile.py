@@ -77,6 +77,12 @@ def test_the_next_query_works(cells, scene):
     assert ask(cells, scene, "select count(*), min(zip) from blob1").value["rows"] == [[ROWS, "000"]]
 
 
+def test_no_query_foretells_another(cells, scene):
+    """The database is opened before the fork, but its random numbers are not drawn there."""
+    drawn = {str(ask(cells, scene, "select random()").value["rows"]) for _ in range(4)}
+    assert len(drawn) == 4
+
+
 @pytest.fixture(scope="module")
 def unlocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], str]]:
     """What a statement shows on an unlocked connection, in a process of its own."""
