@@ -251,10 +251,11 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """The service can work; `sandbox` is the tier of its cells."""
+    """The service can work; `sandbox` is the tier of its cells, `reasons` why it is not a stronger one."""
 
     status: str
     sandbox: str
+    reasons: list[str]
 
 
 class Problem(BaseModel):

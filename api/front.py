@@ -70,6 +70,11 @@ class Front:
         """The tier of the cells, as of `Runner.tier`; empty while they start."""
         return str(self._sandbox["tier"]) if self._sandbox is not None else ""
 
+    @property
+    def sandbox_reasons(self) -> list[str]:
+        """Why the cells are of no stronger tier, as of `Runner.reasons`."""
+        return list(self._sandbox["reasons"]) if self._sandbox is not None else []
+
     def _look_at_cells(self) -> None:
         try:
             self._sandbox = self.blobs.service.runner.describe()

@@ -41,11 +41,11 @@ def test_readers_are_listed(http: httpx.Client) -> None:
 
 
 def test_health_readiness_and_the_way_in(http: httpx.Client) -> None:
-    """A ready server says so, and which tier its cells have; the index points to the documentation."""
+    """A ready server says so, which tier its cells have, and why no stronger one; the index points to the documentation."""
     assert http.get("/healthz").json() == {"status": "ok"}
     ready = http.get("/readyz").json()
     assert ready["status"] == "ready"
-    assert ready["sandbox"] in ("A", "B", "C", "none")
+    assert len(ready["reasons"]) == ("A", "B", "C", "none").index(ready["sandbox"])
     assert http.get("/").json()["docs"] == "/docs"
     page = http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
