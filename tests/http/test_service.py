@@ -41,7 +41,7 @@ def test_readers_are_listed(http: httpx.Client) -> None:
 
 
 def test_health_readiness_and_the_way_in(http: httpx.Client) -> None:
-    """A ready server says so, which tier its cells have, and why no stronger one; the index points to the documentation."""
+    """A ready server says so, with the tier of its cells and why no stronger one; the index points to the docs."""
     assert http.get("/healthz").json() == {"status": "ok"}
     ready = http.get("/readyz").json()
     assert ready["status"] == "ready"
