@@ -64,8 +64,8 @@ class Plan:
     @property
     def scratch(self) -> str:
         """The folder a cell may write to, where it has one: /tmp, unless libraries lie in it."""
-        is_taken = self.layers.namespaces and any(path.startswith("/tmp/") for path in self.visible_paths)  # noqa: S108
-        return "/scratch" if is_taken else "/tmp"  # noqa: S108 (the cell's own)
+        is_taken = any(path.startswith("/tmp/") for path in self.visible_paths)  # noqa: S108 (only compared)
+        return "/scratch" if self.layers.namespaces and is_taken else "/tmp"  # noqa: S108 (the cell's own)
 
     def dump(self) -> bytes:
         """As JSON."""
