@@ -80,6 +80,7 @@ def test_the_description_names_every_path(http: httpx.Client) -> None:
         "HEAD /v1/conversations/{c}/blobs/{name}/content",
         "POST /v1/conversations/{c}/tools/{tool}",
         "POST /v1/conversations/{c}/resolve",
+        "POST /v1/collect",
         "POST /v1/tools/check",
         "GET /v1/tools",
         "GET /v1/readers",
