@@ -247,7 +247,7 @@ execute p
 deallocate p
 select * from read_text(?)
 select * from read_text($path)
-select getenv('BLOBS_SECRET')
+select getenv('SCENE_SECRET')
 select * from which_secret('s3://x', 's3')
 select * from duckdb_secrets()
 select current_setting('temp_directory'), current_setting('allowed_paths')

@@ -60,7 +60,7 @@ def set_scene(folder: Path) -> Scene:
     """Make the files, all of them readable by everybody: only the locks and the cell stand between."""
     aims = folder / "aims"
     aims.mkdir(parents=True)
-    os.environ["BLOBS_SECRET"] = f"variable {SECRET}"
+    os.environ["SCENE_SECRET"] = f"variable {SECRET}"
     (aims / "canary.txt").write_text(f"canary {SECRET}")
     (aims / "secret.csv").write_text(f"name,value\nsecret,{SECRET}\n")
     (aims / "secret.json").write_text(json.dumps({"name": f"json {SECRET}"}))

@@ -86,7 +86,7 @@ def test_no_query_foretells_another(cells, scene):
 @pytest.fixture(scope="module")
 def unlocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], str]]:
     """What a statement shows on an unlocked connection, in a process of its own."""
-    environment = {**os.environ, "HOME": str(tmp_path_factory.mktemp("home")), "BLOBS_SECRET": SECRET}
+    environment = {**os.environ, "HOME": str(tmp_path_factory.mktemp("home")), "SCENE_SECRET": SECRET}
     with subprocess.Popen(
         [sys.executable, "-c", UNLOCKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
