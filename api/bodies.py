@@ -251,11 +251,15 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """The service can work; `sandbox` is the tier of its cells, `reasons` why it is not a stronger one."""
+    """The service can work; `sandbox` is the tier of its cells, `reasons` why it is not a stronger one.
+
+    `python` is what runs a model's Python: `cell`, `portable` (a smaller one without libraries) or `refused`.
+    """
 
     status: str
     sandbox: str
     reasons: list[str]
+    python: str
 
 
 class Problem(BaseModel):

@@ -75,6 +75,15 @@ class Front:
         """Why the cells are of no stronger tier, as of `Runner.reasons`."""
         return list(self._sandbox["reasons"]) if self._sandbox is not None else []
 
+    @property
+    def python(self) -> str:
+        """What runs a model's Python: `cell`, `portable` (the smaller one), `refused`; empty while cells start."""
+        if self._sandbox is None:
+            return ""
+        if self._sandbox["runs_untrusted"]:
+            return "cell"
+        return "portable" if "python" in self._sandbox["stand_ins"] else "refused"
+
     def _look_at_cells(self) -> None:
         try:
             self._sandbox = self.blobs.service.runner.describe()

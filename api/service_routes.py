@@ -67,7 +67,8 @@ async def readyz(request: Request) -> Response:
     reason = await to_thread.run_sync(front.unready, limiter=request.app.state.byte_threads)
     if reason:
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", reason, hint="Ask again in a second.")
-    return ExactJson({"status": "ready", "sandbox": front.sandbox_tier, "reasons": front.sandbox_reasons})
+    found = {"sandbox": front.sandbox_tier, "reasons": front.sandbox_reasons, "python": front.python}
+    return ExactJson({"status": "ready", **found})
 
 
 @router.get("/", include_in_schema=False)

@@ -12,6 +12,7 @@ from blobs.domain.redaction import Redactor
 from blobs.operations.toolbox import Toolbox
 from blobs.operations.view_task import registry_of
 from blobs.operations.workshop import Workshop
+from blobs.querying import portable
 from blobs.reading.registry import UNFINISHED, Registry
 from blobs.running.runner import Runner
 from blobs.settings import Settings
@@ -30,6 +31,9 @@ TASKS = {
 
 TRUSTED_TASKS = ("view", "sql")
 """Our own code over foreign data: where no cell can be had, it may run in a plain process with limits."""
+
+STAND_INS = {"python": "blobs.querying.portable_task:run"}
+"""What runs in place of a task where no cell can be had, with the extra `portable`: a sandbox of its own."""
 
 
 READER_LOAD_S_MAX = 5.0
@@ -164,4 +168,10 @@ def _runner(limits: Limits, readers_dir: str | None) -> Runner:
     from blobs.running.tiers import open_pool
 
     folders = [Path(readers_dir)] if readers_dir else []
-    return open_pool(tasks=TASKS, trusted_tasks=TRUSTED_TASKS, visible=folders, cells_max=limits.cells_max)
+    return open_pool(
+        tasks=TASKS,
+        trusted_tasks=TRUSTED_TASKS,
+        stand_ins=STAND_INS if portable.version() else {},
+        visible=folders,
+        cells_max=limits.cells_max,
+    )

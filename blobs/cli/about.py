@@ -36,7 +36,7 @@ def register(subparsers: Any) -> None:
     doctor = subparsers.add_parser(
         "doctor",
         help="what this host gives: sandbox, libraries, store",
-        description="Show what this host gives. Exits with 7 where it gives no sandbox, so that Python is refused.",
+        description="Show what this host gives. Exits with 7 where Python is refused, for want of a sandbox.",
         parents=[common()],
     )
     doctor.set_defaults(run=_doctor)
@@ -100,7 +100,7 @@ def _doctor(args: argparse.Namespace) -> int:
         for line in _doctor_lines(found):
             screen.line(line)
     screen.flush()
-    return 0 if sandbox["runs_untrusted"] else SandboxError.exit_code
+    return 0 if sandbox["runs_untrusted"] or "python" in sandbox["stand_ins"] else SandboxError.exit_code
 
 
 def _doctor_lines(found: dict[str, Any]) -> list[str]:
@@ -117,5 +117,15 @@ def _doctor_lines(found: dict[str, Any]) -> list[str]:
     lines += [f"broken     {name}: {problem}" for name, problem in sandbox["broken"].items()]
     lines += [f"set aside  reader {name}" for name in found["readers_set_aside"]]
     if not sandbox["runs_untrusted"]:
-        lines.append("Python is refused here; SQL and readers run in a plain process with limits.")
+        lines.append(f"{_python_without_cell(sandbox)}; SQL and readers run in a plain process with limits.")
     return lines
+
+
+def _python_without_cell(sandbox: dict[str, Any]) -> str:
+    from blobs.querying import portable
+
+    if "python" in sandbox["stand_ins"]:
+        return (
+            f"Python is the smaller one of {portable.PACKAGE} {portable.version()} here: no pandas and other libraries"
+        )
+    return f"Python is refused here (the extra {portable.EXTRA} has a smaller one)"

@@ -16,6 +16,7 @@ from blobs.domain.media_type import BINARY, parse_media_type
 from blobs.domain.reference import Reference
 from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
+from blobs.querying import portable
 from blobs.settings import Settings, load_settings
 from blobs.storage.blob_store import StoredBlob, now_ms
 from blobs.storage.content import PACKED_BYTES_MAX
@@ -196,13 +197,13 @@ class Blobs:
 
     def tools(self, dialect: str = "mcp") -> Any:
         """The three tools in the dialect of a model service."""
-        return in_dialect(tool_definitions(python=self._python(), limits=self.service.limits), dialect)
-
-    def _python(self) -> str | None:
         found = self.service.runner.describe()
-        if not found["runs_untrusted"]:
-            return None
-        return ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
+        python, is_small = None, "python" in found["stand_ins"]
+        if found["runs_untrusted"]:
+            python = ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
+        elif is_small:
+            python = ", ".join(portable.MODULES)
+        return in_dialect(tool_definitions(python=python, is_small=is_small, limits=self.service.limits), dialect)
 
     @staticmethod
     def check_tools(tools: Sequence[Mapping[str, Any]], *, reserved: Sequence[str] = ()) -> list[str]:

@@ -145,6 +145,8 @@ def run_python(
         "result_bytes_max": limits.python_result_bytes_max,
         "save": call.save,
         "readers_dir": workshop.readers_dir,
+        "wall_ms": limits.call_ms_max,
+        "memory_bytes": limits.cell_memory_bytes_max,
     }
     result_bytes = limits.python_result_bytes_max + limits.inline_bytes_max
     with workshop.task(

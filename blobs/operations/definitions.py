@@ -144,6 +144,12 @@ _PYTHON = (
     "figures as blobs, anything else as JSON; what is printed comes with it. It has no network, no other files or "
     "programs, and these libraries: {libraries}."
 )
+_SMALL_PYTHON = (
+    "Python is a small one here: no pandas, no generators, no inheritance, no del, no files, and of modules only parts "
+    "of {libraries}. blob1 is an object with .bytes() .text() .lines() .json() .rows(); the value of the last "
+    "expression, or of a variable named result, is the answer: bytes as a blob, anything else as JSON; what is printed "
+    "comes with it. For tables prefer SQL."
+)
 _NO_PYTHON = "Python is not available here: use SQL."
 
 
@@ -158,18 +164,22 @@ def tool_schema(tool: str) -> dict[str, Any]:
     }
 
 
-def tool_definitions(*, python: str | None, limits: Limits | None = None) -> list[dict[str, Any]]:
+def tool_definitions(
+    *, python: str | None, is_small: bool = False, limits: Limits | None = None
+) -> list[dict[str, Any]]:
     """The three tools as `{"name", "description", "schema"}`, new objects each time, in a fixed order.
 
     `python` names the libraries that model-written Python finds ("pandas 3.1, pyarrow 26"); `None` says that this host
-    runs no Python: then only SQL is offered. `limits` gives the sizes that descriptions state.
+    runs no Python: then only SQL is offered. `is_small` says that they are the modules of the smaller Python, which
+    runs where there is no cell. `limits` gives the sizes that descriptions state.
     """
     limits = limits or Limits()
     definitions = [
         {"name": READ, "description": str(_READ["description"]), "schema": tool_schema(READ)},
         {"name": SEARCH, "description": str(_SEARCH["description"]), "schema": tool_schema(SEARCH)},
     ]
-    about_python = _NO_PYTHON if python is None else _PYTHON.format(libraries=python)
+    template = _SMALL_PYTHON if is_small else _PYTHON
+    about_python = _NO_PYTHON if python is None else template.format(libraries=python)
     schema = tool_schema(CODE)
     code, language = schema["properties"]["code"], schema["properties"]["language"]
     code["description"] = f"The SELECT, at most {limits.sql_bytes_max // KIB} KiB"

@@ -4,7 +4,7 @@ import errno
 import re
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
 from blobs.domain.errors import BlobsError, ToolInputError
@@ -24,14 +24,36 @@ _BLOB_NAME = re.compile(r"blob[0-9]+")
 
 def told(error: BaseException, code: str, blobs: Mapping[str, str]) -> ToolInputError:
     """The error that a model reads. `blobs` are the names of the blobs with their paths, which are not shown."""
+    frames = list(_own_frames(error.__traceback__))
+    if isinstance(error, SyntaxError) and error.filename == FILE and error.lineno:
+        frames.append((error.lineno, "<module>"))
     if isinstance(error, MemoryError):
-        return ToolInputError(
-            "\n".join(["MemoryError: the program needs more memory than it may have.", *_frames(error, code), ""]),
-            code="python_memory",
-            hint="Work through the blob in pieces, keep fewer columns, or use SQL.",
-        )
-    hint = _hint(error, blobs)
-    message = _clean("\n".join([_headline(error), *_frames(error, code), *([""] if hint else [])]), blobs)
+        return out_of_memory(frames, code)
+    cause = error.__cause__
+    causes = [] if cause is None else [f"  caused by {_headline(cause)}"]
+    return of_frames(_headline(error), frames, code, blobs, hint=_hint(error, blobs), causes=causes)
+
+
+def out_of_memory(frames: Sequence[tuple[int, str]], code: str) -> ToolInputError:
+    """As `told`, of a program that needs too much memory. `frames` are as those of `of_frames`."""
+    return ToolInputError(
+        "\n".join(["MemoryError: the program needs more memory than it may have.", *_shown(frames, code), ""]),
+        code="python_memory",
+        hint="Work through the blob in pieces, keep fewer columns, or use SQL.",
+    )
+
+
+def of_frames(
+    headline: str,
+    frames: Sequence[tuple[int, str]],
+    code: str,
+    blobs: Mapping[str, str],
+    *,
+    hint: str,
+    causes: Sequence[str] = (),
+) -> ToolInputError:
+    """As `told`, of an exception known by its headline and the lines and functions on the way, the outermost first."""
+    message = _clean("\n".join([headline, *_shown(frames, code), *causes, *([""] if hint else [])]), blobs)
     return ToolInputError(message, code="python_error", hint=hint)
 
 
@@ -42,9 +64,13 @@ def _headline(error: BaseException) -> str:
         text = error.msg or "invalid syntax"
     else:
         text = _text(error)
+    return f"{type(error).__name__}: {cut(text)}".removesuffix(": ")
+
+
+def cut(text: str) -> str:
+    """The text, of much of it the first part."""
     hidden = len(text) - MESSAGE_CHARS_MAX
-    text = text if hidden <= 0 else f"{text[:MESSAGE_CHARS_MAX]}…(+{hidden} chars)"
-    return f"{type(error).__name__}: {text}".removesuffix(": ")
+    return text if hidden <= 0 else f"{text[:MESSAGE_CHARS_MAX]}…(+{hidden} chars)"
 
 
 def _text(error: BaseException) -> str:
@@ -54,17 +80,14 @@ def _text(error: BaseException) -> str:
         return "(its text cannot be had)"
 
 
-def _frames(error: BaseException, code: str) -> list[str]:
+def _shown(frames: Sequence[tuple[int, str]], code: str) -> list[str]:
     """The model's own lines on the way to the error, the outermost first."""
     lines = code.split("\n")
-    told = [_line(number, function, lines) for number, function in _own_frames(error.__traceback__)]
-    if isinstance(error, SyntaxError) and error.filename == FILE and error.lineno:
-        told.append(_line(error.lineno, "<module>", lines))
+    told = [_line(number, function, lines) for number, function in frames]
     if len(told) > _FRAMES_FIRST + _FRAMES_LAST:
         hidden = len(told) - _FRAMES_FIRST - _FRAMES_LAST
         told = [*told[:_FRAMES_FIRST], f"  … {hidden} more", *told[-_FRAMES_LAST:]]
-    cause = error.__cause__
-    return told if cause is None else [*told, f"  caused by {_headline(cause)}"]
+    return told
 
 
 def _own_frames(trace: TracebackType | None) -> Iterable[tuple[int, str]]:

@@ -3,7 +3,8 @@
 Arguments: `code`; `blobs`, from names to `{"file", "type", "reader", "table"?, "tables"?}`, where `file`, `table` and
 the values of `tables` are names in `files`: the blob itself and columnar copies of it and of its parts;
 `result_bytes_max`, the most that a payload may be; `inline_bytes_max`, over which a result is a payload; `save`, to
-have a payload however small the result; `readers_dir`. All but the first two have defaults.
+have a payload however small the result; `readers_dir`; `wall_ms` and `memory_bytes`, what the call may take, for an
+interpreter with limits of its own. All but the first two have defaults.
 
 The answer: `{"result": value}`; for tables the value is `{"columns", "rows", "count"}`. Or `{"payload_type"}`, with
 `columns` (`["id BIGINT", …]`) and `count` for tables, and the bytes in the reply. `is_repr` and a `note` say that
@@ -21,7 +22,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from blobs.domain.errors import CallerError, ToolInputError
-from blobs.domain.limits import KIB, MIB, Limits
+from blobs.domain.limits import GIB, KIB, MIB, Limits
 from blobs.querying import python_errors
 from blobs.querying.columnar import Sink
 from blobs.querying.python_answer import Answer
@@ -38,6 +39,8 @@ class PythonCall:
     inline_bytes_max: int = 32 * KIB
     save: bool = False
     readers_dir: str | None = None
+    wall_ms: int = 10_000
+    memory_bytes: int = 1 * GIB
 
 
 def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[str, Any]:
@@ -45,6 +48,24 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[s
 
     Raises `ToolInputError` with code `python_error`, `python_memory` or `result_too_large`.
     """
+    call, blobs, answer = prepared(arguments, files, reply)
+    paths = {name: blob.path for name, blob in blobs.items()}
+    try:
+        result = _result(call.code, blobs)
+    except BaseException as error:  # the tool door: a program may raise anything
+        raise python_errors.told(error, call.code, paths) from error
+    try:
+        return answer.of(result)
+    except ToolInputError:
+        raise
+    except BaseException as error:  # the result's own methods run here
+        raise python_errors.told(error, call.code, paths) from error
+
+
+def prepared(
+    arguments: dict[str, Any], files: dict[str, str], reply: Sink
+) -> tuple[PythonCall, dict[str, Blob], Answer]:
+    """The call, its blobs by name and where its result goes. Raises `ToolInputError` where the program is too long."""
     try:
         call = PythonCall(**arguments)
         blobs = {name: Blob(name, described, files, call.readers_dir) for name, described in call.blobs.items()}
@@ -59,17 +80,7 @@ def run(arguments: dict[str, Any], files: dict[str, str], reply: Sink) -> dict[s
     answer = Answer(
         reply, inline_bytes_max=call.inline_bytes_max, result_bytes_max=call.result_bytes_max, save=call.save
     )
-    paths = {name: blob.path for name, blob in blobs.items()}
-    try:
-        result = _result(call.code, blobs)
-    except BaseException as error:  # the tool door: a program may raise anything
-        raise python_errors.told(error, call.code, paths) from error
-    try:
-        return answer.of(result)
-    except ToolInputError:
-        raise
-    except BaseException as error:  # the result's own methods run here
-        raise python_errors.told(error, call.code, paths) from error
+    return call, blobs, answer
 
 
 def _result(code: str, blobs: dict[str, Blob]) -> Any:

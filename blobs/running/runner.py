@@ -104,7 +104,10 @@ class Runner(Protocol):
         """
 
     def describe(self) -> dict[str, Any]:
-        """Tier, layers, reasons and libraries, for `blobs doctor`."""
+        """Tier, layers, reasons and libraries, for `blobs doctor`.
+
+        `runs_untrusted` says whether there are cells, `stand_ins` which tasks something smaller does where not.
+        """
 
     def close(self) -> None:
         """End every process. Running calls end as `killed`. Closing twice is no error."""

@@ -5,7 +5,7 @@
 | A | namespaces, Landlock, seccomp | user namespaces, or root |
 | B | Landlock, seccomp | Landlock 3 (Linux 6.2); works in an ordinary container |
 | C | namespaces, seccomp | as A, without Landlock |
-| none | limits of memory, time and files only | trusted tasks run, others are refused |
+| none | limits of memory, time and files only | trusted tasks and stand-ins run, others are refused |
 
 A tier counts only if a self-test inside a real worker finds it closed. There is no tier in between.
 """
@@ -35,10 +35,11 @@ _SELF_TEST = "self-test"
 _SELF_TEST_LIMITS = CellLimits(wall_ms=20_000, memory_bytes=MEMORY_BYTES)
 
 
-def open_pool(
+def open_pool(  # noqa: PLR0913  # all but the tasks have defaults
     *,
     tasks: Mapping[str, str],
     trusted_tasks: Collection[str] = (),
+    stand_ins: Mapping[str, str] | None = None,
     preload: Sequence[str] | None = None,
     visible: Sequence[Path] = (),
     cells_max: int | None = None,
@@ -53,8 +54,9 @@ def open_pool(
     may have a `warm_up()`, called once before the first fork, to load what every call would load. `preload` names
     modules to import beforehand (none: the libraries of `blobs.running.libraries`); one that is missing is reported by
     `describe()`. `visible` are further folders or files that cells may read. `trusted_tasks` run in a plain process
-    where there is no cell; others do not. `cells_max` calls run at once (none: one per core). `tiers` are tried in
-    their order.
+    where there is no cell; others do not, but for those with a stand-in: `stand_ins` maps them to `module:function`,
+    what runs in their place there and is safe without a cell. `cells_max` calls run at once (none: one per core).
+    `tiers` are tried in their order.
     """
     preload = libraries.preloaded() if preload is None else preload
     modules = ["blobs", "previewers", *preload, *(place.partition(":")[0] for place in tasks.values())]
@@ -68,6 +70,7 @@ def open_pool(
     return CellRunner(
         plan,
         trusted_tasks=frozenset(trusted_tasks),
+        stand_ins=dict(stand_ins or {}),
         tiers=tuple(tiers),
         cells_max=cells_max or os.cpu_count() or 1,
         wait_ms_max=wait_ms_max,
@@ -84,6 +87,7 @@ class CellRunner:
         plan: Plan,
         *,
         trusted_tasks: frozenset[str],
+        stand_ins: Mapping[str, str],
         tiers: tuple[Tier, ...],
         cells_max: int,
         wait_ms_max: int,
@@ -92,6 +96,7 @@ class CellRunner:
     ) -> None:
         self._plan = plan
         self._trusted = trusted_tasks
+        self._stand_ins = stand_ins
         self._tiers = tiers
         self._cells_max = cells_max
         self._wait_ms_max = wait_ms_max
@@ -128,7 +133,7 @@ class CellRunner:
         pool = self._started()
         if pool is None:
             raise SandboxError(f"No cell can be had here. {self._why()}")
-        if self._tier == "none" and job.task not in self._trusted:
+        if self._tier == "none" and job.task not in self._without_cell():
             raise SandboxError(
                 f"{job.task} is not run here, because this host gives no sandbox for it. {self._why()}",
                 hint="Run `blobs doctor` on the host for what is missing.",
@@ -151,6 +156,7 @@ class CellRunner:
             "layers": names,
             "reasons": list(self._reasons),
             "runs_untrusted": pool is not None and layers.is_sandbox,
+            "stand_ins": [] if layers.is_sandbox else sorted(self._stand_ins.keys() - facts.get("broken", {}).keys()),
             "landlock_abi": facts.get("landlock_abi", 0),
             "cells_max": self._cells_max,
             "python": facts.get("python", ""),
@@ -188,7 +194,7 @@ class CellRunner:
         """Try the tiers in order; keep the first whose self-test passes. In the thread of `start`."""
         for tier in self._tiers:
             layers = TIERS[tier]
-            tasks = self._plan.tasks if layers.is_sandbox else self._trusted_table()
+            tasks = self._plan.tasks if layers.is_sandbox else self._without_cell()
             if self._is_closed or not tasks:
                 return
             optional = () if layers.namespaces else libraries.OPTIONAL
@@ -212,8 +218,9 @@ class CellRunner:
             pool.close()
             self._reasons.append(f"Tier {tier}: {problem}.")
 
-    def _trusted_table(self) -> dict[str, str]:
-        return {name: place for name, place in self._plan.tasks.items() if name in self._trusted}
+    def _without_cell(self) -> dict[str, str]:
+        """What runs where there is no cell."""
+        return {name: place for name, place in self._plan.tasks.items() if name in self._trusted} | {**self._stand_ins}
 
 
 def self_test_problem(pool: CellPool) -> str:

@@ -68,6 +68,15 @@ def test_blob_code_names_the_python_libraries():
     assert "32 KiB, or the Python program, at most 64 KiB" in code["schema"]["properties"]["code"]["description"]
 
 
+def test_a_smaller_python_is_described_as_one():
+    """Where Python is the smaller one, the description says what it lacks, and names nothing that it has not."""
+    code = tool_definitions(python="csv, json", is_small=True)[2]
+    assert "Python is a small one here: no pandas" in code["description"]
+    assert "only parts of csv, json." in code["description"]
+    assert ".df()" not in code["description"]
+    assert code["schema"]["properties"]["language"]["enum"] == ["sql", "python"]
+
+
 def test_without_python_only_sql_is_offered():
     """Where the host runs no Python, the description says so and the schema does not offer it."""
     code = tool_definitions(python=None)[2]
