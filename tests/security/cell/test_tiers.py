@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -30,12 +31,13 @@ mount --make-rprivate /
 home=$1; shift
 if [ -d "$home" ] && [ "$home" != / ]; then
     mkdir -p "$SCENE/home" && mount --bind "$home" "$SCENE/home" && mount -t tmpfs -o mode=755 none "$home"
-    for each in $PREFIXES; do mkdir -p "$each"; mount --bind "$SCENE/home${each#$home}" "$each"; done
+    for each in $SHOWN; do mkdir -p "$each"; mount --bind "$SCENE/home${each#$home}" "$each"; done
+    cd "$PWD"
 fi
 if [ "$MASKED" ]; then mount -t tmpfs none /proc/irq; mount --bind /dev/null /proc/kallsyms; fi
 exec "$@"
 """
-"""The interpreter may lie in a home that only root may enter: show a user the interpreter there, and nothing else.
+"""A home that only root may enter may hold the interpreter and this checkout: show a user these, and nothing else.
 
 With MASKED parts of /proc are hidden as containers hide them, and the kernel refuses to mount another.
 """
@@ -52,6 +54,9 @@ def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = 
     """What the probe finds in these surroundings."""
     if not shutil.which("unshare") or not shutil.which("setpriv"):
         pytest.skip("util-linux is needed to pretend")
+    closed = next((each for each in (ROOT, *ROOT.parents) if not each.stat().st_mode & stat.S_IXOTH), None)
+    if closed is not None and not ROOT.is_relative_to(Path.home()):
+        pytest.skip(f"NOT TESTED: this checkout lies in {closed}, which no other user may enter")
     scene.chmod(0o755)
     (scene / "home").mkdir()
     work = scene / "work"
@@ -69,10 +74,10 @@ def probe(scene: Path, tiers: str, *, host: str = "nothing", user: int | None = 
         *(*python, "-m", "tests.security.cell.pretend", host if host not in ("masked", "nested") else "nothing"),
         *(*python, "-m", "tests.security.cell.probe", tiers, str(work), str(step)),
     ]
-    prefixes = {prefix for prefix in (sys.prefix, sys.base_prefix) if prefix.startswith(f"{Path.home()}/")}
+    shown = {each for each in (str(ROOT), sys.prefix, sys.base_prefix) if each.startswith(f"{Path.home()}/")}
     environment = {
         **{name: value for name, value in os.environ.items() if name != "HOME"},
-        "PREFIXES": " ".join(sorted(prefixes)),
+        "SHOWN": " ".join(sorted(shown)),
         "SCENE": str(scene),
         "MASKED": "yes" if host == "masked" else "",
         "PYTHONDONTWRITEBYTECODE": "1",
