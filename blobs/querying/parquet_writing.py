@@ -5,8 +5,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from blobs.querying.column_typing import SHORT_DIGITS_MAX
 from blobs.querying.columnar import ROW_GROUP_BYTES, ROW_GROUP_ROWS, Sink
 
 
@@ -21,8 +23,7 @@ class RowGroups:
         self._pipe = _Pipe(sink)
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        # Readers are to see what Parquet says, not what Arrow remembers of it.
-        self._writer = pq.ParquetWriter(self._pipe, schema, compression="zstd", store_schema=False)
+        self._writer: pq.ParquetWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the next rows."""
@@ -43,18 +44,33 @@ class RowGroups:
 
     def _flush(self) -> None:
         if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema), row_group_size=ROW_GROUP_ROWS)
+            table = pa.Table.from_batches(self._waiting, self._schema)
+            self._begun(table).write_table(table, row_group_size=ROW_GROUP_ROWS)
             self._waiting, self._rows, self._bytes = [], 0, 0
+
+    def _begun(self, first: pa.Table) -> pq.ParquetWriter:
+        if self._writer is None:
+            # Readers are to see what Parquet says, not what Arrow remembers of it.
+            self._writer = pq.ParquetWriter(
+                self._pipe,
+                self._schema,
+                compression="zstd",
+                store_schema=False,
+                store_decimal_as_integer=True,
+                **_encodings(first),
+            )
+        return self._writer
 
     def finish(self) -> None:
         """Complete the file."""
         self._flush()
-        self._writer.close()
+        self._begun(self._schema.empty_table()).close()
 
     def abandon(self) -> None:
         """Stop; what was written is no Parquet file."""
         self._pipe.is_broken = True
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +82,33 @@ class RowGroups:
             self.finish()
         else:
             self.abandon()
+
+
+def _encodings(first: pa.Table) -> dict[str, Any]:
+    """How the columns are written, judged by the first rows: what takes least, and least time to read.
+
+    Integers, decimals of 64 bits and moments as differences, other numbers by a dictionary where they repeat, all else
+    by a dictionary. Measured: a sum reads such a decimal in a quarter of the time.
+    """
+    if any(pa.types.is_nested(field.type) or "." in field.name for field in first.schema):
+        return {}  # a column is named by its path, and its parts would be too
+    differences = {field.name: "DELTA_BINARY_PACKED" for field in first.schema if _is_of_64_bits(field.type)}
+    plain = {field.name for field in first.schema if _is_number(field.type) and not _repeats(first[field.name])}
+    by_dictionary = [name for name in first.schema.names if name not in differences and name not in plain]
+    return {"column_encoding": differences or None, "use_dictionary": by_dictionary or False}
+
+
+def _is_of_64_bits(kind: pa.DataType) -> bool:
+    is_short_decimal = pa.types.is_decimal128(kind) and kind.precision <= SHORT_DIGITS_MAX
+    return bool(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) or is_short_decimal)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    return bool(pc.count_distinct(column).as_py() <= len(column) // 2)
 
 
 class _Pipe(io.RawIOBase):

@@ -255,6 +255,25 @@ def test_row_groups_are_small(tmp_path: Path) -> None:
     assert read_back(tmp_path, content, query) == [(70_000, 0, 69_999, True, True)]
 
 
+def test_numbers_are_written_as_they_are_read_fastest(tmp_path: Path) -> None:
+    """Integers and short decimals as differences, whose ends are kept; fractions by a dictionary where they repeat."""
+    ends = [-(2**63), 2**63 - 1, 0, -1]
+    rows = [[ends[each % 4], f"{(-1) ** each * (10**16 - 1)}.99", each / 7, each % 9 / 7] for each in range(40_000)]
+    typed = Table(["i", "d", "f", "g"], rows=lambda: iter([[i, exact_json.Number(d), f, g] for i, d, f, g in rows]))
+    columns, content = stored(typed)
+    assert [each.type for each in columns] == ["BIGINT", "DECIMAL(38,2)", "DOUBLE", "DOUBLE"]
+    texts = Table(["d"], rows=lambda: iter([[d] for _, d, _, _ in rows]), is_text=True)
+    shorter, decimals = stored(texts)
+    assert shorter == [Column("d", "DECIMAL(18,2)")]
+    group = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0)
+    assert "DELTA_BINARY_PACKED" in group.column(0).encodings
+    assert [group.column(place).has_dictionary_page for place in (2, 3)] == [False, True]
+    assert read_back(tmp_path, content, "SELECT i, f, g FROM t") == [(i, f, g) for i, _, f, g in rows]
+    assert read_back(tmp_path, decimals) == [(Decimal(d),) for _, d, _, _ in rows]
+    described = pq.ParquetFile(io.BytesIO(decimals)).metadata.row_group(0).column(0)
+    assert (described.physical_type, described.has_dictionary_page) == ("INT64", False)
+
+
 def test_batches_are_bounded_by_bytes() -> None:
     """Rows of a megabyte come in batches of a few megabytes, wide rows in few."""
     sizes = [len(batch) for batch in batches([["x" * 1_000_000]] * 40)]
