@@ -12,6 +12,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from api.problems import problem
 from blobs.domain.limits import Limits
 
+_LAST_LOOK_S = 0.01
+"""A server that was held up itself first takes what has come meanwhile, before it gives a connection up."""
+
 
 class BoundedConnection(HttpToolsProtocol):
     """A connection that a client can neither fill with an endless head nor hold with a slow one.
@@ -67,13 +70,16 @@ class BoundedConnection(HttpToolsProtocol):
     def _await_head(self) -> None:
         self._is_in_head = True
         self._head_bytes = 0
-        self._head_timer = self.loop.call_later(self._limits.head_ms_max / 1000, self._give_up)
+        self._head_timer = self.loop.call_later(self._limits.head_ms_max / 1000, self._look_again)
 
     def _end_head(self) -> None:
         self._is_in_head = False
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _look_again(self) -> None:
+        self._head_timer = self.loop.call_later(_LAST_LOOK_S, self._give_up)
 
     def _give_up(self) -> None:
         detail = f"The head of the request did not come within {self._limits.head_ms_max} ms."

@@ -5,10 +5,8 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from dataclasses import fields
 from pathlib import Path
 
@@ -98,21 +96,21 @@ def test_the_http_example_runs(tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     (tmp_path / "orders.csv").write_text(ORDERS, encoding="utf-8")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "blobs.cli", "serve", "--port", str(port), "--store", "data"],
+        [sys.executable, "-m", "blobs.cli", "serve", "--port", "0", "--store", "data"],
         cwd=tmp_path,
         env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
-        _wait_for(port)
+        port = re.search(r"http://127.0.0.1:([0-9]+)", server.stdout.readline())[1]
         lines = block("http").strip().splitlines()
         assert len(lines) == 6
-        said = [run(["curl", "-f", *shlex.split(line.replace("8400", str(port)))[1:]], tmp_path) for line in lines]
+        said = [run(["curl", "-f", *shlex.split(line.replace("8400", port))[1:]], tmp_path) for line in lines]
     finally:
         server.terminate()
+        server.stdout.close()
         assert server.wait(timeout=60) == 0
     assert '"id":"chat-44"' in said[0]
     assert said[1].startswith('{"blob":"blob1","type":"text/csv"')
@@ -120,15 +118,6 @@ def test_the_http_example_runs(tmp_path: Path) -> None:
     assert '"text":"small, so it stays"' in said[3]
     assert said[4] == ORDERS
     assert '"name":"blob_read"' in said[5]
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    pytest.fail("the server does not listen")
 
 
 def test_the_commands_run(tmp_path: Path) -> None:

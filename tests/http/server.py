@@ -11,6 +11,13 @@ from pathlib import Path
 
 import httpx
 
+from tests.unit.running.processes import descendants
+
+_AT_WORK_BYTES = 500_000_000
+
+AT_WORK = f"x = bytes(range(256)) * {_AT_WORK_BYTES // 256}\n"
+"""Begins a program that can be seen at work from outside of its cell: by what it holds."""
+
 
 class Server:
     """Started by its making; `stop` ends it by SIGTERM and answers its exit code."""
@@ -51,8 +58,14 @@ class Server:
 
     def memory_bytes(self) -> int:
         """What the server process holds resident now."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return _resident_bytes(self.process.pid)
+
+    def await_work(self) -> None:
+        """Wait until a cell is at work on a program that begins with `AT_WORK`."""
+        deadline = time.monotonic() + 60
+        while all(_resident_bytes(each) < _AT_WORK_BYTES for each in descendants(self.process.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + 60
@@ -65,3 +78,11 @@ class Server:
             assert time.monotonic() < deadline, self.log.read_text()
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.1)
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:  # it has ended
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

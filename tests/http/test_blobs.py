@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.http.conftest import KEYS, SMALL_BLOB_BYTES, is_problem
+from tests.http.raw import connect, read_answer, read_to_end
 from tests.http.server import Server
 
 CONTENT = bytes(range(256)) * 8  # 2,048 bytes, each value known by its place
@@ -231,9 +232,7 @@ def test_a_large_blob_goes_in_and_out_in_constant_memory(server: Server) -> None
 
 
 def _raw(server: Server, head: str, body: bytes) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-    connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
-    return connection
+    return connect(server, head.replace("\n", "\r\n").encode() + b"\r\n" + body)
 
 
 @pytest.mark.parametrize("size", [1000, 300_000, 3_000_000])
@@ -263,7 +262,7 @@ def test_a_declared_length_over_the_limit_is_refused_unread(keyed: Server) -> No
         f"Content-Length: {SMALL_BLOB_BYTES + 1}\nExpect: 100-continue\n"
     )
     with _raw(keyed, head, b"") as connection:
-        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+        assert read_answer(connection)[0] == 413
 
 
 def test_a_large_body_that_is_refused_is_not_read(keyed: Server) -> None:
@@ -273,7 +272,7 @@ def test_a_large_body_that_is_refused_is_not_read(keyed: Server) -> None:
         head = f"POST {path} HTTP/1.1\nHost: localhost\nAuthorization: Bearer {KEYS.get(key, key)}\n"
         length = SMALL_BLOB_BYTES + 1 if status == b"413" else SMALL_BLOB_BYTES
         with _raw(keyed, f"{head}Content-Length: {length}\n", b"x" * 1000) as connection:
-            received = b"".join(iter(lambda: connection.recv(4096), b""))  # until the server closes
+            received = read_to_end(connection)
         assert received.startswith(b"HTTP/1.1 " + status)
         assert b"connection: close" in received.lower()
 

@@ -1,6 +1,5 @@
 """When every cell is taken and the line is full, a call is told to come again."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +8,7 @@ import httpx
 import pytest
 
 from tests.http.conftest import is_problem
-from tests.http.server import Server
+from tests.http.server import AT_WORK, Server
 
 
 @pytest.fixture
@@ -21,8 +20,8 @@ def small(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_full_service_answers_429_with_retry_after(small):
-    """The ninth that would wait is turned away at once; all others are served."""
-    with small.client() as http, ThreadPoolExecutor(9) as threads:
+    """Of nine that come while a cell works one is turned away at once; all others are served."""
+    with small.client() as http, ThreadPoolExecutor(10) as threads:
         chat = http.post("/v1/conversations", json={}).json()["id"]
         http.post(f"/v1/conversations/{chat}/blobs", content=b"a,b\n1,2\n", headers={"Content-Type": "text/csv"})
 
@@ -31,12 +30,13 @@ def test_a_full_service_answers_429_with_retry_after(small):
             return http.post(f"/v1/conversations/{chat}/tools/blob_code", json=body, timeout=60)
 
         assert call("1").json()["data"]["result"] == 1
-        running = threads.submit(call, "import time\ntime.sleep(8)\n0")
-        time.sleep(1)
-        waiting = [threads.submit(call, str(number)) for number in range(8)]
-        time.sleep(1)
-        refused = call("9")
-        assert is_problem(refused, 429, "busy")
-        assert refused.headers["Retry-After"] == "10"
+        running = threads.submit(call, f"{AT_WORK}import time\ntime.sleep(6)\n0")
+        small.await_work()
+        answers = [each.result() for each in [threads.submit(call, str(number)) for number in range(9)]]
         assert running.result().json()["data"]["result"] == 0
-        assert [each.result().json()["data"]["result"] for each in waiting] == list(range(8))
+    (refused,) = (each for each in answers if each.status_code != 200)
+    assert is_problem(refused, 429, "busy")
+    assert refused.headers["Retry-After"] == "10"
+    assert [each.json()["data"]["result"] for each in answers if each is not refused] == [
+        number for number in range(9) if answers[number] is not refused
+    ]

@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from tests.http.server import Server
+from tests.http.server import AT_WORK, Server
 
 
 def _serve(*flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -67,11 +66,11 @@ def test_running_calls_end_before_the_server_does(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.http.post("/v1/conversations", json={"id": "c"})
     server.http.post("/v1/conversations/c/blobs", content=b"a\n1\n", headers={"Content-Type": "text/csv"})
-    code = "import time\ntime.sleep(2)\n40 + 2"
+    code = f"{AT_WORK}import time\ntime.sleep(2)\n40 + 2"
     arguments = {"blob": "blob1", "language": "python", "code": code}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         call = pool.submit(server.http.post, "/v1/conversations/c/tools/blob_code", json=arguments)
-        time.sleep(1)
+        server.await_work()
         server.process.send_signal(signal.SIGTERM)
         assert call.result().json()["data"]["result"] == 42
     assert server.stop() == 0

@@ -30,7 +30,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> bool:
     """Whether the condition came true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -100,8 +100,8 @@ SNIPPETS = {
     "alarm": (
         (
             "import signal, time\nsignal.signal(signal.SIGALRM, lambda *a: 1 / 0)\n"
-            "signal.setitimer(signal.ITIMER_REAL, 0.05)\n"
-            "try:\n    time.sleep(5)\nexcept ZeroDivisionError:\n    result = 'woken'"
+            "try:\n    signal.setitimer(signal.ITIMER_REAL, 0.05)\n    time.sleep(5)\n"
+            "except ZeroDivisionError:\n    result = 'woken'"
         ),
         "woken",
     ),

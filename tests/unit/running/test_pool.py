@@ -32,12 +32,11 @@ def what_is_there() -> tuple[int, int, int, int]:
 
 def settled() -> tuple[int, int, int, int]:
     """What is there once calls before have been cleared away."""
-    now = what_is_there()
-    while True:
-        time.sleep(0.3)
-        before, now = now, what_is_there()
-        if now == before:
-            return now
+    seen = [what_is_there()]
+    while len(seen) < 4 or len({*seen[-4:]}) > 1:
+        time.sleep(0.2)
+        seen.append(what_is_there())
+    return seen[-1]
 
 
 def test_five_hundred_calls_leave_nothing(tmp_path, monkeypatch):
@@ -91,7 +90,6 @@ def test_a_killed_host_leaves_nothing(tmp_path):
         "runner = open_cells()\n"
         "runner.run(ECHO)\n"
         "threading.Thread(target=runner.run, args=(sleep_job(60_000),)).start()\n"
-        "time.sleep(0.3)\n"
         "print('ready', flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -100,8 +98,9 @@ def test_a_killed_host_leaves_nothing(tmp_path):
     try:
         assert host.stdout is not None
         assert host.stdout.readline() == "ready\n"
+        # launcher, zygote, a worker at work, a worker that waits
+        assert wait_until(lambda: len(descendants(host.pid)) >= 4)
         below = descendants(host.pid)
-        assert len(below) >= 4  # launcher, zygote, a worker at work, a worker that waits
     finally:
         host.kill()
         host.communicate()
