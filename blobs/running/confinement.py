@@ -50,6 +50,7 @@ class Confinement:
         """What libraries hold in every worker, as RLIMIT_DATA counts it."""
         self._address_bytes = _UNKNOWN_ADDRESS_BYTES
         self._filter = b""
+        self._has_own_account = self.layers.namespaces
 
     @property
     def descriptors(self) -> list[int]:
@@ -82,6 +83,8 @@ class Confinement:
             namespaces.mount_scratch(self.plan.scratch, size=SCRATCH_BYTES, files=SCRATCH_FILES)
             namespaces.mount_scratch(_BLOBS, size=64 << 10, files=256)
             os.chdir(self.plan.scratch)
+        elif self.layers.is_sandbox:
+            self._has_own_account = namespaces.take_account()
         if self._machine is not None:
             # Signals to process 1, or where there is no such namespace, to whatever number this one has.
             self._filter = seccomp.build_filter(
@@ -146,7 +149,7 @@ class Confinement:
 
     def _limit(self, limits: CellLimits, *, file_bytes: int) -> None:
         seconds = -(-limits.wall_ms // 1000) * (os.cpu_count() or 1) + 1
-        threads = THREADS_MAX if self.layers.namespaces else THREADS_MAX + _threads_of_user()
+        threads = THREADS_MAX if self._has_own_account else THREADS_MAX + _threads_of_user()
         for name, most in (
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_FSIZE, SCRATCH_BYTES),
@@ -219,7 +222,7 @@ def _own_sizes(processes: int) -> dict[str, int]:
 
 
 def _threads_of_user() -> int:
-    """Threads that this user runs on the host: without a user namespace they count against RLIMIT_NPROC."""
+    """Threads that this user runs on the host: they count against RLIMIT_NPROC of a worker that is the same user."""
     count = 0
     for entry in os.scandir("/proc"):
         try:

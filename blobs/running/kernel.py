@@ -25,7 +25,7 @@ MNT_DETACH = 2
 
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC, ATTR_IDMAP = 1, 2, 4, 8, 0x00100000
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 23, 24
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 8, 23, 24
 PR_SET_SECUREBITS, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 28, 36, 38, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
@@ -159,7 +159,13 @@ def drop_capabilities() -> None:
                 break  # the kernel knows no such number, nor any above it
             prctl(PR_CAPBSET_DROP, number)
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
-    _call("capset", _capability_header(), bytes(24))
+    hold_capabilities()
+
+
+def hold_capabilities(*numbers: int) -> None:
+    """Have these capabilities in effect, of those that are permitted, and no others, nor any to pass on."""
+    bits = sum(1 << number for number in numbers)
+    _call("capset", _capability_header(), struct.pack("=6I", bits, bits, 0, 0, 0, 0))
 
 
 class _Program(ctypes.Structure):

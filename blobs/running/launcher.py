@@ -74,7 +74,7 @@ def _split(plan: Plan, control: socket.socket, binding: socket.socket, processes
 
 def _become_ordinary(plan: Plan) -> None:
     """Without namespaces: be no root, if the libraries can still be read then."""
-    namespaces.give_up_root()
+    namespaces.give_up_root(keeps_setuid=True)
     hidden = [path for path in plan.visible_paths if not os.access(path, os.R_OK)]
     if hidden:
         raise RuntimeError(f"an unprivileged user cannot read {hidden[0]}")

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from blobs.running import kernel
-from blobs.running.plan import CELL_USER, SCRATCH_BYTES, SCRATCH_FILES, Plan
+from blobs.running.plan import CELL_USER, SCRATCH_BYTES, SCRATCH_FILES, WORKER_USERS, Plan
 
 DEVICES = ("null", "zero", "urandom", "random")
 
@@ -33,17 +33,33 @@ def is_privileged() -> bool:
     return kernel.has_capabilities(kernel.CAP_SYS_ADMIN, kernel.CAP_SETUID) and _is_known(CELL_USER)
 
 
-def give_up_root() -> None:
+def give_up_root(*, keeps_setuid: bool = False) -> None:
     """Become the cell's user if this is root. Root of a user namespace is an ordinary user already, and stays.
 
-    Raises `RuntimeError` for real root that may not change: the limit of threads does not hold for it.
+    With `keeps_setuid` workers may then `take_account`, with which they give up that right too. Raises `RuntimeError`
+    for real root that may not change: the limit of threads does not hold for it.
     """
     if os.getuid() != 0:
         return
     if kernel.has_capabilities(kernel.CAP_SETUID) and _is_known(CELL_USER):
-        become(CELL_USER)
+        become(CELL_USER, keeps_setuid=keeps_setuid)
     elif _mappings()[0][:2] == (0, 0):
         raise RuntimeError("root without the right to become another user cannot run cells")
+
+
+def take_account() -> bool:
+    """In a worker: become a user that no other process is, so that the kernel counts this worker's threads alone.
+
+    Answers whether that was possible. Two workers that draw the same number share one account: each may then have
+    less, never more.
+    """
+    if not kernel.has_capabilities(kernel.CAP_SETUID) or not all(map(_is_known, (WORKER_USERS[0], WORKER_USERS[-1]))):
+        return False
+    user = WORKER_USERS[int.from_bytes(os.urandom(8)) % len(WORKER_USERS)]
+    # The third, which the filter keeps out of reach, stays the zygote's: by it the kernel allows the signal of its end.
+    os.setresuid(user, user, CELL_USER)
+    kernel.hold_capabilities()
+    return True
 
 
 def _is_known(user: int) -> bool:
@@ -96,11 +112,15 @@ def enter_cell(plan: Plan, *, was_privileged: bool, processes: int) -> None:
     mount_scratch(plan.scratch, size=SCRATCH_BYTES, files=SCRATCH_FILES)
 
 
-def become(user: int) -> None:
-    """Change to an unprivileged user without any group."""
+def become(user: int, *, keeps_setuid: bool = False) -> None:
+    """Change to an unprivileged user without any group; with no right left, or only that to change again."""
     os.setgroups([])
     os.setresgid(user, user, user)
+    kernel.prctl(kernel.PR_SET_KEEPCAPS, int(keeps_setuid))
     os.setresuid(user, user, user)
+    if keeps_setuid:
+        kernel.prctl(kernel.PR_SET_KEEPCAPS, 0)
+        kernel.hold_capabilities(kernel.CAP_SETUID)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the change cleared it, and /proc/self became root's
 
 

@@ -14,6 +14,8 @@ DESCRIPTORS_MAX = 256
 
 CELL_USER = 61_713
 """The id that cells of a root host run as: in the range kept free for short-lived users, and nobody's."""
+WORKER_USERS = range(61_714, 65_520)
+"""Without namespaces each worker of a root host is one of these, at random: the kernel counts the threads of a user."""
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",

@@ -4,10 +4,14 @@
 number; run by the tests of tiers in pretended surroundings.
 """
 
+import io
 import json
 import os
 import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from blobs.domain.errors import SandboxError
 from blobs.running import CellFile, CellLimits, CellRunner, Job, Outcome, open_pool
@@ -41,6 +45,36 @@ def unbounded(cells: CellRunner) -> list[str]:
     return had + [name for name, (code, most) in COUNTS.items() if (run(code).value or 0) > most]
 
 
+class Heard(io.BytesIO):
+    """Tells when the first bytes of a payload are there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event = threading.Event()
+
+    def write(self, chunk: Any, /) -> int:
+        self.event.set()
+        return super().write(chunk)
+
+
+def account(cells: CellRunner, tasks: Mapping[str, str]) -> list[int]:
+    """While a cell of another pool has all the threads it gets: how many one of these gets, and its limit of them."""
+    count = COUNTS["threads"][0]
+    # Longer than the test waits: the other cell has to end with its pool.
+    limits = CellLimits(wall_ms=600_000, memory_bytes=1 << 28)
+    heard = Heard()
+    holding = Job("code", {"code": f"{count}\nreply.write(b'held')\nwhile True: time.sleep(1)"}, limits=limits)
+    counting = f"{count}\nimport resource\nresult = [result, resource.getrlimit(resource.RLIMIT_NPROC)[0]]"
+    with open_pool(tasks=tasks, trusted_tasks=(), preload=(), cells_max=1, tiers=(cells.tier,)) as other:
+        held = threading.Thread(target=lambda: other.run(holding, payload_to=heard))
+        held.start()
+        assert heard.event.wait(30)
+        found: list[int] = cells.run(Job("code", {"code": counting}, limits=limits)).value
+        assert held.is_alive()
+    held.join()
+    return found
+
+
 def main() -> None:
     tiers = tuple(sys.argv[1].split(","))
     tasks = {"attack": "tests.security.cell.attack_task:run", "code": "tests.unit.running.tasks:run_code"}
@@ -70,6 +104,7 @@ def main() -> None:
                 if (evidence := scene.evidence(cells, attack)) is not None
             }
             found["unbounded"] = unbounded(cells)
+            found["account"] = account(cells, tasks)
     print(json.dumps(found))
 
 
