@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,37 +16,56 @@ from blobs import Blobs, Conversation
 from tests.benchmarks.made_files import MadeFile, make
 from tests.benchmarks.serving import Served
 
+PEER_BYTES_MAX = 8 * 10**9
+"""What a peer's program may have that builds every value of a document."""
+
+
+class GaveUpError(Exception):
+    """What a peer raises that cannot do the work within the memory it is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The work, and the same by a peer or at a limit; a peer that cannot run is told by a string."""
+    """The work, and the same by a peer; or how many seconds it may take, or why the peer cannot run.
+
+    `server` does the work where this process does not; `misses` are other bars of the row that are missed.
+    """
 
     ours: Callable[[], Any]
-    peer: Callable[[], Any] | str
+    peer: Callable[[], Any] | float | str
     repeat: int = 1
     peer_repeat: int = 1
     note: str = ""
+    server: Served | None = None
+    misses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row of the table. `most` is the bar: ours over the peer's, by `by` (wall or cpu)."""
+    """A row of the table. `most` is the bar: ours over the peer's, by `by` (wall or cpu), at the size `at`.
+
+    `pages_most` is the most memory, as a part of the file's size; `sizes` are those at which the row is measured, all
+    without. With `at=0` the bar holds at each.
+    """
 
     name: str
     beside: str
-    bar: str
-    most: float
-    by: str
-    sizes: tuple[int, ...] | None
+    bar: str = "–"
+    most: float = float("inf")
+    by: str = "wall"
+    at: int = 10**9
+    pages_most: float = 0.0
+    sizes: tuple[int, ...] | None = None
     prepare: Callable[["Bench"], Pair]
 
 
 class Bench:
-    """One store and the files of one size."""
+    """One store and the files of one size. `files` is where made files are and stay, `folder` is for all else."""
 
-    def __init__(self, folder: Path, size_bytes: int) -> None:
+    def __init__(self, files: Path, folder: Path, size_bytes: int) -> None:
         self.size_bytes = size_bytes
         self.folder = folder
+        self._files = files
         self._store = folder / "store"
         self._tenants = 0
         self._chats: dict[str, Conversation] = {}
@@ -64,7 +84,7 @@ class Bench:
 
     def file(self, kind: str, size_bytes: int | None = None) -> MadeFile:
         """The made file of a kind."""
-        return make(kind, self.folder / "files", size_bytes or self.size_bytes)
+        return make(kind, self._files, size_bytes or self.size_bytes)
 
     def fresh(self) -> Blobs:
         """The service for a tenant that has stored nothing yet."""
@@ -90,6 +110,11 @@ class Bench:
         self._servers.append(server)
         return server
 
+    def apart(self, *, but: int | None) -> set[int]:
+        """The processes that have no part in the service's work: servers but this one, and peers."""
+        peers = [self.peers.pid] if "peers" in vars(self) else []
+        return {*peers, *(each.process.pid for each in self._servers)} - {but}
+
     def close(self) -> None:
         """End the service and the servers, and remove the store."""
         for each in self._servers:
@@ -114,6 +139,11 @@ class Peers:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
 
     def open(self, peer: str) -> str:
         """The name and version of a peer; raises `RuntimeError` where it is not installed."""
@@ -159,8 +189,25 @@ def program(name: str) -> str | None:
     return str(beside) if beside.exists() else shutil.which(name)
 
 
-def run(*command: str) -> bytes:
+def run(*command: str, with_errors: bool = False) -> bytes:
     """What a program prints; `ripgrep` and `grep` say 1 where nothing is found."""
     finished = subprocess.run(command, capture_output=True, check=False)
     assert finished.returncode in (0, 1), finished.stderr[:500]
-    return finished.stdout
+    return finished.stdout + finished.stderr if with_errors else finished.stdout
+
+
+def run_bounded(*command: str) -> None:
+    """Run a peer's program with so much memory and no more; raises `GaveUpError` where it ends for want of it."""
+    bounded = lambda: resource.setrlimit(resource.RLIMIT_AS, (PEER_BYTES_MAX, PEER_BYTES_MAX))  # noqa: E731
+    finished = subprocess.run(command, capture_output=True, check=False, preexec_fn=bounded)
+    if finished.returncode:
+        said = finished.stderr.decode(errors="replace").strip().splitlines() or [f"signal {-finished.returncode}"]
+        raise GaveUpError(f"the peer ended with {PEER_BYTES_MAX / 1e9:g} GB of memory in use: {said[-1][:80]}")
+
+
+def duckdb_here(sql: str) -> None:
+    """Run a query by DuckDB in this process, with one thread."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": "1"}) as connection:
+        connection.execute(sql).fetchall()

@@ -35,8 +35,7 @@ def make(kind: str, folder: Path, size_bytes: int) -> MadeFile:
     if note.exists():
         return MadeFile(path, int(note.read_text()))
     folder.mkdir(parents=True, exist_ok=True)
-    is_table = kind == "parquet"
-    items = _parquet(path, make("csv", folder, size_bytes)) if is_table else _written(path, kind, size_bytes)
+    items = _columns(path, size_bytes) if kind == "columns.parquet" else _written(path, kind, size_bytes)
     note.write_text(str(items))
     return MadeFile(path, items)
 
@@ -103,11 +102,21 @@ _KINDS: dict[str, tuple[bytes, bytes, bytes, _Line]] = {
 }
 
 
-def _parquet(path: Path, table: MadeFile) -> int:
+_ROW_BYTES = 33
+"""Of the table below, compressed: measured."""
+
+
+def _columns(path: Path, size_bytes: int) -> int:
+    """A Parquet file as DuckDB writes it; half of it cannot be compressed."""
     import duckdb
 
-    duckdb.execute(f"copy (select * from read_csv('{table.path}')) to '{path}' (format parquet, compression zstd)")
-    return table.items
+    rows = max(1, size_bytes // _ROW_BYTES)
+    duckdb.execute(
+        f"copy (select range as id, hash(range, {SEED}) as code, hash(range + {SEED}) % 1000000 / 100.0 as amount, "
+        "'name ' || hash(range) % 100 as name, date '2026-01-01' + (range % 365)::int as day, "
+        f"md5(range::varchar) as text from range({rows})) to '{path}' (format parquet, compression zstd)"
+    )
+    return rows
 
 
 def result_of_40_kb() -> dict[str, object]:
@@ -119,6 +128,6 @@ def result_of_40_kb() -> dict[str, object]:
 
 def many_contents(count: int, size_bytes: int = 40_000) -> Iterator[bytes]:
     """Contents of the size of an ordinary tool result, each different."""
-    body = b"".join(_log(each, Random(SEED), "") for each in range(500))[: size_bytes - 12]
+    body = b"\n".join(_log(each, Random(SEED), "") for each in range(500))[: size_bytes - 12]
     for number in range(count):
         yield b"%012d" % number + body

@@ -8,30 +8,45 @@ import httpx
 
 from tests.benchmarks.bench import Bench, Pair
 from tests.benchmarks.made_files import many_contents
-from tests.benchmarks.serving import bare, get, load, ours, post, redis, redis_set, upload
+from tests.benchmarks.serving import Served, bare, get, load, nginx, ours, post, put, redis, redis_set, upload
 from tests.benchmarks.table import GB, MB, row
 
 _PUTS = 2000
 _GETS = 3000
 
 
-@row(
-    "40 KB durable puts over HTTP, 16 clients",
-    beside="Redis SET, appendfsync always",
-    bar="≥ 0.7× of its requests/s",
-    most=1 / 0.7,
-    sizes=(MB,),
-)
+_puts = partial(row, "40 KB durable puts over HTTP, 16 clients", sizes=(MB,), at=MB)
+
+
+@_puts(beside="Redis SET, appendfsync always", bar="≥ 0.7× of its requests/s", most=1 / 0.7)
 def puts(bench: Bench) -> Pair:
-    server, other = bench.serving(ours(bench.folder / "served")), redis(bench.folder)
+    server, contents, other = *_putting(bench), redis(bench.folder)
+    work = partial(load, server.port, [post("/v1/blobs", each) for each in contents], clients=16)
+    if other is None:
+        return Pair(work, "not installed: redis-server", server=server)
+    bench.serving(other)
+    sets = [redis_set(str(number), each) for number, each in enumerate(contents)]
+    peer = partial(load, other.port, sets, clients=16, is_http=False)
+    return Pair(work, peer, note=f"{_PUTS} puts", server=server)
+
+
+@_puts(beside="nginx WebDAV PUT, never flushed")
+def puts_beside_nginx(bench: Bench) -> Pair:
+    server, contents, other = *_putting(bench), nginx(bench.folder)
+    work = partial(load, server.port, [post("/v1/blobs", each) for each in contents], clients=16)
+    if other is None:
+        return Pair(work, "not installed: nginx", server=server)
+    bench.serving(other)
+    requests = [put(f"/{number}", each) for number, each in enumerate(contents)]
+    return Pair(work, partial(load, other.port, requests, clients=16), note=f"{_PUTS} puts", server=server)
+
+
+def _putting(bench: Bench) -> tuple[Served, list[bytes]]:
+    """A warm server, and what it has not stored yet."""
+    server = bench.serving(ours(bench.folder / "served"))
     contents = list(many_contents(_PUTS + 100))
     load(server.port, [post("/v1/blobs", each) for each in contents[_PUTS:]], clients=16)
-    work = partial(load, server.port, [post("/v1/blobs", each) for each in contents[:_PUTS]], clients=16)
-    if other is None:
-        return Pair(work, "not installed: redis-server")
-    bench.serving(other)
-    sets = [redis_set(str(number), each) for number, each in enumerate(contents[:_PUTS])]
-    return Pair(work, partial(load, other.port, sets, clients=16, is_http=False), note=f"{_PUTS} puts")
+    return server, contents[:_PUTS]
 
 
 @row(
@@ -39,6 +54,7 @@ def puts(bench: Bench) -> Pair:
     beside="bare ASGI route that preads the same",
     bar="≥ 0.6× of its requests/s",
     most=1 / 0.6,
+    at=MB,
     sizes=(MB,),
 )
 def gets(bench: Bench) -> Pair:
@@ -55,9 +71,8 @@ def gets(bench: Bench) -> Pair:
         return lambda: load(port, [get(path)] * _GETS, clients=16)
 
     asked(server.port, "/v1/conversations/c/blobs/blob1/content")()
-    return Pair(
-        asked(server.port, "/v1/conversations/c/blobs/blob1/content"), asked(other.port, "/"), note=f"{_GETS} reads"
-    )
+    work = asked(server.port, "/v1/conversations/c/blobs/blob1/content")
+    return Pair(work, asked(other.port, "/"), note=f"{_GETS} reads", server=server)
 
 
 @row(
@@ -71,4 +86,5 @@ def uploads(bench: Bench) -> Pair:
     made = bench.file("log")
     server = bench.serving(ours(bench.folder / "served-3"))
     other = bench.serving(bare(bench.folder, made.path))
-    return Pair(partial(upload, server.port, "/v1/blobs", made.path), partial(upload, other.port, "/", made.path))
+    work = partial(upload, server.port, "/v1/blobs", made.path)
+    return Pair(work, partial(upload, other.port, "/", made.path), server=server)

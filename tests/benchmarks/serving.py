@@ -106,6 +106,24 @@ def redis(folder: Path) -> Served | None:
     return Served(command, port)
 
 
+def nginx(folder: Path) -> Served | None:
+    """nginx that keeps what it is sent as files and leaves flushing to the system; None where it is not installed."""
+    program = shutil.which("nginx")
+    if program is None:
+        return None
+    port, data = _free_port(), folder / "nginx"
+    for each in (data, data / "kept"):
+        each.mkdir(exist_ok=True)
+    names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "".join(f"{name}_temp_path {data}/{name};" for name in names)
+    (data / "conf").write_text(
+        f"{'user root;' if os.geteuid() == 0 else ''} daemon off; worker_processes 1; pid {data}/pid; "
+        f"error_log {data}/log; events {{}} http {{ access_log off; {places} client_body_buffer_size 64k; "
+        f"server {{ listen 127.0.0.1:{port}; root {data}/kept; dav_methods PUT; }} }}"
+    )
+    return Served([program, "-c", str(data / "conf"), "-e", str(data / "log")], port)
+
+
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -114,11 +132,23 @@ def _free_port() -> int:
 
 def post(path: str, content: bytes) -> bytes:
     """A request with a body, as bytes."""
-    return _head(path, len(content)) + content
+    return _head("POST", path, len(content)) + content
 
 
-def _head(path: str, size: int) -> bytes:
-    lines = (f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: text/plain", f"Content-Length: {size}", "", "")
+def put(path: str, content: bytes) -> bytes:
+    """A request to keep a file, as bytes."""
+    return _head("PUT", path, len(content)) + content
+
+
+def _head(verb: str, path: str, size: int) -> bytes:
+    lines = (
+        f"{verb} {path} HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: text/plain",
+        f"Content-Length: {size}",
+        "",
+        "",
+    )
     return "\r\n".join(lines).encode()
 
 
@@ -167,6 +197,6 @@ def upload(port: int, path: str, file: Path) -> None:
     """Send a file as the body of one request and wait for the answer."""
     size = file.stat().st_size
     with socket.create_connection(("127.0.0.1", port)) as connection, file.open("rb") as content:
-        connection.sendall(_head(path, size))
+        connection.sendall(_head("POST", path, size))
         connection.sendfile(content)
         assert b" 201 " in connection.recv(65536)
