@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError, StoreError
@@ -23,11 +24,15 @@ from blobs.storage.catalog import Catalog
 from blobs.storage.checking import CheckedFiles
 from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
+from blobs.storage.disk import WRITTEN_BYTES, read_chunks
 from blobs.storage.keeping import BlobRecord, Derivation
 from blobs.storage.room import Room
 
 CHUNK_BYTES = 1024 * 1024
 """Large enough that a call per chunk costs nothing beside hashing it, small enough for many streams at once."""
+
+_HASHED_BYTES = 256 * 1024
+"""What is hashed at a time: it stays in the caches for whatever else looks at it."""
 
 USES_NOTED = 24
 """A blob that is opened counts as used; it is noted so many times within the grace time, not at every call."""
@@ -103,9 +108,9 @@ class BlobStore:
             put = _Put(tenant, media_type, expected, came, derivation, room or own)
             head = bytearray()
             for chunk in chunks:
+                if len(head) + len(chunk) > PACKED_BYTES_MAX:
+                    return self._put_large(put, chain((memoryview(head), chunk) if head else (chunk,), chunks))
                 head += chunk
-                if len(head) > PACKED_BYTES_MAX:
-                    return self._put_large(put, bytes(head), chunks)
             return self._put_small(put, bytes(head))
 
     def room(self, tenant: str, *, name: str | None = None) -> Room:
@@ -156,20 +161,17 @@ class BlobStore:
         key = self._content.put(digest, content)
         return self._record(put, BlobRecord(digest, len(content), key, written_ms))
 
-    def _put_large(self, put: "_Put", head: bytes, rest: Iterator[memoryview]) -> Stored:
-        hasher = hashlib.sha256(head)
-        size = len(head)
+    def _put_large(self, put: "_Put", chunks: Iterable[memoryview]) -> Stored:
+        hasher = hashlib.sha256()
+        size = 0
         is_counted = self.needs_room(put.tenant, put.expected)
         with self._content.writer() as writer:
-            if is_counted:
-                put.hold(size, is_growing=True)
-            writer.write(head)
-            del head
-            for chunk in rest:
+            for chunk in chunks:
                 size += len(chunk)
                 if is_counted:
                     put.hold(size, is_growing=True)
-                hasher.update(chunk)
+                for start in range(0, len(chunk), _HASHED_BYTES):
+                    hasher.update(chunk[start : start + _HASHED_BYTES])
                 writer.write(chunk)
             digest = Digest.from_bytes(hasher.digest())
             put.check(digest)
@@ -177,6 +179,8 @@ class BlobStore:
                 return put.stored(digest, size, was_new=False)
             written_ms = self._clock()
             key = writer.commit(digest)
+        if (own := self._content.path(key)) is not None:
+            self._files.checked.note(own, digest)
         return self._record(put, BlobRecord(digest, size, key, written_ms))
 
     def _use(self, put: "_Put", digest: Digest) -> bool:
@@ -366,17 +370,19 @@ def _noted(chunks: Iterator[memoryview], hasher: "hashlib._Hash") -> Iterator[me
 
 
 def _chunks(content: Content) -> Iterator[memoryview]:
-    """The content in chunks of at most 1 MiB, none of them copied."""
+    """The content in chunks, none of them copied; what a chunk of a file holds is good until the next one is asked."""
     if isinstance(content, bytes | bytearray | memoryview):
         whole: Iterable[bytes | bytearray | memoryview] = (content,)
+    elif hasattr(content, "readinto"):
+        whole = read_chunks(cast("BinaryIO", content))
     elif isinstance(content, Iterable) and not hasattr(content, "read"):
         whole = content
     else:
         whole = iter(lambda: content.read(CHUNK_BYTES), b"")
     for each in whole:
         view = memoryview(each).cast("B")
-        for start in range(0, len(view), CHUNK_BYTES):
-            yield view[start : start + CHUNK_BYTES]
+        for start in range(0, len(view), WRITTEN_BYTES):
+            yield view[start : start + WRITTEN_BYTES]
 
 
 def _bounded(chunks: Iterator[memoryview], most: int) -> Iterator[memoryview]:

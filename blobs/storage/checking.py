@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
@@ -36,11 +37,19 @@ class CheckedFiles:
                     return True
             if hashlib.file_digest(file, "sha256").digest() != digest.to_bytes():
                 return False
+        self._remember(state, digest)
+        return True
+
+    def note(self, path: Path, digest: Digest) -> None:
+        """The file was written by this process just now, and hashed as it was."""
+        with suppress(OSError), path.open("rb") as file:
+            self._remember(_state(file.fileno()), digest)
+
+    def _remember(self, state: _State, digest: Digest) -> None:
         with self._lock:
             self._found[state] = digest
             if len(self._found) > _REMEMBERED_MAX:
                 self._found.popitem(last=False)
-        return True
 
 
 def _state(file: int) -> _State:

@@ -1,12 +1,15 @@
 """The few moves on a disk that durability rests on, and what their failures mean."""
 
+import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from blobs.domain.errors import StoreError
 
@@ -15,6 +18,13 @@ HEADROOM_BYTES = 24 * 1024 * 1024
 
 The WAL of a SQLite catalog is 16 MiB when it is checkpointed.
 """
+
+WRITTEN_BYTES = 4 * 1024 * 1024
+"""What is written at once of large content. It does not pass through the memory of the system: to copy it there costs
+more than to hash it, and it would drive out what is read again.
+"""
+
+_PAGE_BYTES = mmap.PAGESIZE
 
 _REASONS = {
     errno.ENOSPC: ("The disk is full", "Free space on it, or collect blobs that nothing names."),
@@ -50,12 +60,93 @@ def make_folder(folder: Path) -> None:
 
 def write_all(file: int, content: bytes | memoryview) -> None:
     """Write all of the content, however few bytes the system takes at a time; the disk is full at the headroom."""
-    disk = os.fstatvfs(file)
-    if disk.f_bavail * disk.f_frsize < len(content) + HEADROOM_BYTES:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    require_headroom(file, len(content))
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
+
+
+def require_headroom(file: int, size: int) -> None:
+    """Raise the `OSError` of a full disk where so many bytes more would leave less than the headroom."""
+    disk = os.fstatvfs(file)
+    if disk.f_bavail * disk.f_frsize < size + HEADROOM_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def read_chunks(file: BinaryIO) -> Iterator[memoryview]:
+    """What a file gives from its place on, in chunks of `WRITTEN_BYTES` that can be written as they lie.
+
+    All are read into the same memory: each is gone when the next one is asked for.
+    """
+    memory = memoryview(mmap.mmap(-1, WRITTEN_BYTES))
+    while count := file.readinto(memory):  # type: ignore[attr-defined]  # every file for bytes of `io` has it
+        yield memory[:count]
+
+
+class LargeWriter:
+    """Appends to a new file: in writes of `WRITTEN_BYTES` past the system's memory, where the file system allows it.
+
+    What is left is written by `finish`. Raises `OSError` where the disk does.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._is_direct, self._can_direct = False, hasattr(os, "O_DIRECT")
+        self._held: memoryview | None = None
+        self._held_bytes = 0
+
+    def write(self, chunk: bytes | memoryview) -> None:
+        """Append a chunk, which may change afterwards."""
+        rest = memoryview(chunk)
+        while rest:
+            if not self._held_bytes and len(rest) >= WRITTEN_BYTES and _address(rest) % _PAGE_BYTES == 0:
+                self._write_direct(rest[:WRITTEN_BYTES])
+                rest = rest[WRITTEN_BYTES:]
+                continue
+            if self._held is None:
+                self._held = memoryview(mmap.mmap(-1, WRITTEN_BYTES))
+            count = min(len(rest), WRITTEN_BYTES - self._held_bytes)
+            self._held[self._held_bytes : self._held_bytes + count] = rest[:count]
+            self._held_bytes += count
+            rest = rest[count:]
+            if self._held_bytes == WRITTEN_BYTES:
+                self._write_direct(self._held)
+                self._held_bytes = 0
+
+    def finish(self) -> None:
+        """Write the rest, which is no whole number of pages, and make all of it durable."""
+        if self._held is not None and self._held_bytes:
+            self._set_direct(is_direct=False)
+            write_all(self._file, self._held[: self._held_bytes])
+        os.fdatasync(self._file)
+
+    def _write_direct(self, pages: memoryview) -> None:
+        require_headroom(self._file, len(pages))
+        self._set_direct(is_direct=self._can_direct)
+        while pages:
+            try:
+                pages = pages[os.write(self._file, pages) :]
+            except OSError as fault:
+                if fault.errno != errno.EINVAL or not self._is_direct:
+                    raise
+                self._can_direct = False  # not for this file system, or no more: it took a part that is no whole page
+                self._set_direct(is_direct=False)
+
+    def _set_direct(self, *, is_direct: bool) -> None:
+        if is_direct == self._is_direct:
+            return
+        flags = fcntl.fcntl(self._file, fcntl.F_GETFL)
+        try:
+            fcntl.fcntl(self._file, fcntl.F_SETFL, flags ^ os.O_DIRECT)
+        except OSError:
+            self._can_direct = False
+        else:
+            self._is_direct = is_direct
+
+
+def _address(content: memoryview) -> int:
+    """Where in memory the bytes lie."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(content)) if not content.readonly else 1
 
 
 def flush_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Self
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError, StoreError
 from blobs.storage.content import PACKED_BYTES_MAX
-from blobs.storage.disk import TempFolder, flush_folder, make_folder, store_errors, write_all
+from blobs.storage.disk import LargeWriter, TempFolder, flush_folder, make_folder, store_errors, write_all
 from blobs.storage.packs import Packs, Slice
 
 FORMAT_VERSION = 1
@@ -177,6 +177,7 @@ class _FileWriter:
         self._folder = folder
         with store_errors(folder):
             self._file, self._temp = temps.create()
+        self._bytes = LargeWriter(self._file)
 
     def __enter__(self) -> Self:
         return self
@@ -190,14 +191,14 @@ class _FileWriter:
 
     def write(self, chunk: bytes | memoryview) -> None:
         with store_errors(self._folder):
-            write_all(self._file, chunk)
+            self._bytes.write(chunk)
 
     def commit(self, digest: Digest) -> str:
         key = f"{digest.hex[:2]}/{digest.hex}.{secrets.token_hex(8)}"
         path = self._folder / "files" / key
         with store_errors(self._folder):
             os.fchmod(self._file, 0o444)
-            os.fdatasync(self._file)
+            self._bytes.finish()
             self._temp.rename(path)
             try:
                 flush_folder(path.parent)
