@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from blobs.domain import exact_json
 from blobs.domain.errors import ToolInputError, UnreadableError
@@ -32,7 +34,7 @@ from previewers.json_structure import (
     read_source,
     repeated_keys,
 )
-from previewers.json_table import COLUMNS_MAX, table_of
+from previewers.json_table import COLUMNS_MAX, RUN_BYTES, RUN_BYTES_MAX, Run, table_of
 from previewers.text_index import TextIndex, text_index
 
 PARTS_MAX = 100
@@ -168,10 +170,21 @@ class JsonView(BaseView):
         """
         keys = self._outline.keys
         if not keys:
-            return table_of(self._values, alone="entry")
+            return table_of(self._runs, alone="entry")
         if len(keys) > COLUMNS_MAX:
             return Table(["key", "value"], rows=self._pairs)
         return Table(keys, rows=lambda: iter([[exact_json.loads(value) for value in self._values()]]))
+
+    def _runs(self) -> Iterator[Run]:
+        starts, stops = (np.frombuffer(each, np.int64) for each in (self._outline.starts, self._outline.stops))
+        first = 0
+        while first < len(starts):
+            following = max(first + 1, int(np.searchsorted(starts, starts[first] + RUN_BYTES)))
+            begin, end = int(starts[first]), int(stops[following - 1])
+            # A line end may stand between the marks of a value, where a blank serves as well.
+            text = bytes(self._data[begin:end]).replace(b"\n", b" ") if end - begin <= RUN_BYTES_MAX else b""
+            yield Run(text, following - first, partial(map, self._value, range(first, following)))
+            first = following
 
     def _pairs(self) -> Iterator[list[Any]]:
         for key, value in zip(self._outline.keys, self._values(), strict=True):

@@ -23,7 +23,7 @@ from previewers.json_structure import (
     read_source,
     repeated_keys,
 )
-from previewers.json_table import table_of
+from previewers.json_table import Run, table_of
 from previewers.text_index import TextIndex
 
 JSON_SEQUENCE = "application/json-seq"
@@ -82,7 +82,8 @@ class JsonSequenceView(BaseView):
 
     def table(self) -> Table | None:
         """Objects as one column a key, other values as one column."""
-        return table_of(lambda: self._values(ItemRange(0, len(self._starts))), alone="row")
+        whole = ItemRange(0, len(self._starts))
+        return table_of(lambda: iter([Run(b"", len(whole), lambda: self._values(whole))]), alone="row")
 
     @cached_property
     def _text(self) -> TextIndex:

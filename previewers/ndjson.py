@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, takewhile
 from typing import Any
 
@@ -19,12 +19,12 @@ from blobs.reading.decoding import UTF8, Encoding, detect
 from blobs.reading.index import Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
-from blobs.reading.stretches import Needle, Stretch, Trust, marked_stretches
+from blobs.reading.stretches import Needle, Stretch, Trust, marked_runs, marked_stretches
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
 from previewers.json_stretches import rewritten, trust
 from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, outline, read_source, repeated_keys
-from previewers.json_table import table_of
+from previewers.json_table import RUN_BYTES, RUN_BYTES_MAX, Run, table_of
 from previewers.text_index import TextIndex, text_index
 
 ROWS_PER_MARK = 1024
@@ -128,8 +128,27 @@ class NdjsonView(BaseView):
 
     def table(self) -> Table | None:
         """Objects as one column a key, other values as one column."""
-        whole = ItemRange(0, self.count or 0)
-        return table_of(lambda: (line for _, line in self._rows(whole)), alone="row")
+        return table_of(self._runs, alone="row")
+
+    def _runs(self) -> Iterator[Run]:
+        count = self.count or 0
+        whole = ItemRange(0, count)
+        for span, begin, end in marked_runs(self._data, self._marks, ROWS_PER_MARK, whole, size_bytes=RUN_BYTES):
+            rows = ItemRange(span.start, min(span.stop, count))
+            text = self._without_bad(begin, end) if end - begin <= RUN_BYTES_MAX else b""
+            yield Run(text, len(rows), partial(self._lines_of, rows), is_lines=True)
+
+    def _lines_of(self, span: ItemRange) -> Iterator[bytes]:
+        return (line for _, line in self._rows(span))
+
+    def _without_bad(self, begin: int, end: int) -> bytes:
+        """The lines that lie there, without those that are known to be bad."""
+        text, at = self._data.read(begin, end), 0
+        pieces = []
+        for bad in self._bad[bisect_left(self._bad, begin) : bisect_left(self._bad, end)]:
+            pieces.append(text[at : bad - begin])
+            at = text.find(b"\n", bad - begin) + 1 or len(text)
+        return b"".join([*pieces, text[at:]])
 
     @cached_property
     def _text(self) -> TextIndex:

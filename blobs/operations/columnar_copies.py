@@ -9,7 +9,7 @@ from blobs.operations.derived import DerivedBlobs, Made, Recipe
 from blobs.operations.indexes import Indexes
 from blobs.operations.workshop import Workshop
 
-RECIPE = "3"
+RECIPE = "4"
 """Changes whenever the copy of the same bytes may come out differently."""
 
 
@@ -29,15 +29,19 @@ class ColumnarCopies:
         recipe = Recipe(f"columnar/{RECIPE}/{reader}/{part or ''}", PARQUET, "table")
         arguments: Mapping[str, Any] = {"op": "columnar", "part": part}
 
-        def make(wall_ms: int) -> Made:
+        def make(wall_ms: int, types: Any = None) -> Made:
             index = self._indexes.kept(tenant, digest, reader)
+            wanted = {**arguments, "types": types}
             with self._workshop.view(
-                tenant, digest, reader, arguments, wall_ms=wall_ms, always_in_cell=True, beside=index
+                tenant, digest, reader, wanted, wall_ms=wall_ms, always_in_cell=True, beside=index
             ) as done:
                 facts = {"columns": done.value["columns"]}
                 if done.value["as_it_is"]:
                     return self._derived.note(tenant, digest, recipe, Made(digest, facts))
-                return self._derived.keep(tenant, digest, recipe, done.payload, facts)
+                if types is not None or "types" not in done.value:
+                    return self._derived.keep(tenant, digest, recipe, done.payload, facts)
+                found = done.value["types"]
+            return make(wall_ms, found)  # the first rows were misleading
 
         copy = self._derived.get(tenant, digest, recipe, make).digest
         assert copy is not None  # one that cannot be made raises, and is not noted

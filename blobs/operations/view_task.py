@@ -24,7 +24,7 @@ from blobs.reading.base_view import BaseView
 from blobs.reading.cutting import cut_with_count
 from blobs.reading.guarding import ReaderError
 from blobs.reading.opening import openings, reopen, takes_index
-from blobs.reading.reader import View
+from blobs.reading.reader import Column, View
 from blobs.reading.registry import Registry
 from blobs.reading.source import FileSource, Source
 from blobs.reading.tokens import count_tokens
@@ -222,9 +222,10 @@ def _search(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
 def _columnar(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
     """The columnar copy of a view or one of its parts, as Parquet in the reply; `{"columns": ["id BIGINT", …]}`.
 
-    Where the blob itself serves as its copy the reply stays empty and `as_it_is` is true.
+    Where the blob itself serves as its copy the reply stays empty and `as_it_is` is true. Where the first rows were
+    misleading it is useless and `types` is given, to be the argument of that name the next time.
     """
-    from blobs.querying.columnar import columns_as_they_are, write_parquet  # heavy: only who makes a copy loads it
+    from blobs.querying import columnar  # heavy: only who makes a copy loads it
 
     view = blob.open(arguments["reader"])
     if arguments.get("part"):
@@ -234,11 +235,16 @@ def _columnar(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:
         raise ToolInputError(
             "The blob has no rows that SQL could query.", hint='Use language "python".', code="no_table"
         )
-    columns = columns_as_they_are(table) if view.bytes_source is None and not arguments.get("part") else None
-    is_copied = columns is None
-    if columns is None:
-        columns = write_parquet(table, reply)
-    return {"columns": [f"{column.name} {column.type}" for column in columns], "as_it_is": not is_copied}
+    is_own_copy = view.bytes_source is None and not arguments.get("part")
+    columns = columnar.columns_as_they_are(table) if is_own_copy else None
+    answer: dict[str, Any] = {"as_it_is": columns is not None}
+    if columns is None and arguments.get("types"):
+        columns = columnar.write_parquet(table, reply, [Column(*each) for each in arguments["types"]])
+    elif columns is None:
+        columns, is_whole = columnar.write_parquet_in_one_pass(table, reply)
+        if not is_whole:
+            answer["types"] = [[column.name, column.type] for column in columns]
+    return {**answer, "columns": [f"{column.name} {column.type}" for column in columns]}
 
 
 def _export(blob: _Blob, arguments: Mapping[str, Any], reply: Reply) -> Any:

@@ -16,9 +16,9 @@ DIGITS_MAX = 38
 """The longest DECIMAL of DuckDB, and of Parquet's fixed 16 bytes."""
 SHORT_DIGITS_MAX = 18
 """The longest DECIMAL that fits 64 bits: narrow types compute faster and leave products room."""
-_EXACT_DOUBLE_CHARS_MAX = 16
+EXACT_DOUBLE_CHARS_MAX = 16
 """A sign or point and 15 digits: every decimal of 15 digits survives a double (IEEE 754, DBL_DIG)."""
-_EXACT_DOUBLE_INTEGER_MAX = 2**53
+EXACT_DOUBLE_INTEGER_MAX = 2**53
 _NONFINITE = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
@@ -52,7 +52,8 @@ class ColumnTyper:
     def __init__(self, *, is_text: bool) -> None:
         self._kinds: set[str] = set()
         self._text = TextTyper() if is_text else None
-        self._numbers = NumberTyper()
+        self.numbers = NumberTyper()
+        """For who knows the numbers otherwise, and tells `look_at_kinds` that there were some."""
 
     def look_at(self, cells: Sequence[Any]) -> None:
         """Take the next cells into account."""
@@ -60,11 +61,22 @@ class ColumnTyper:
         kinds = {kind_of(each) for each in types} - {"none"}
         self._kinds |= kinds
         if types <= {int, type(None)} and kinds:
-            self._numbers.look_at_integers([each for each in cells if each is not None])
+            self.numbers.look_at_integers([each for each in cells if each is not None])
         elif kinds & {"int", "number"}:
-            self._numbers.look_at(cells)
+            self.numbers.look_at(cells)
         if self._text is not None and kinds == {"text"} == self._kinds:
             self._text.look_at([each for each in cells if each is not None])
+
+    def look_at_texts(self, texts: Any) -> None:
+        """The same for an Arrow array of the file's untyped text, in which there may be nulls."""
+        assert self._text is not None
+        self._text.look_at_array(texts)
+        if len(texts) > texts.null_count:
+            self._kinds.add("text")
+
+    def look_at_kinds(self, kinds: Iterable[str]) -> None:
+        """Take into account that there are cells of these kinds."""
+        self._kinds.update(kinds)
 
     def type(self) -> str:  # noqa: PLR0911  # one line a kind
         """The SQL type of all cells so far; VARCHAR where there was none but nulls."""
@@ -82,7 +94,7 @@ class ColumnTyper:
             case kinds if "nested" in kinds:
                 return "JSON"
             case kinds if kinds and set(kinds) <= {"int", "number"}:
-                return self._numbers.type()
+                return self.numbers.type()
         return "VARCHAR"
 
 
@@ -100,7 +112,7 @@ class NumberTyper:
     def look_at_integers(self, values: Sequence[int]) -> None:
         """Take integers into account; short ones by the least and the greatest of them."""
         ends = (min(values), max(values))
-        is_short = ends[0] >= -_EXACT_DOUBLE_INTEGER_MAX and ends[1] <= _EXACT_DOUBLE_INTEGER_MAX
+        is_short = ends[0] >= -EXACT_DOUBLE_INTEGER_MAX and ends[1] <= EXACT_DOUBLE_INTEGER_MAX
         for value in ends if is_short else values:
             self._look_at_integer(value)
 
@@ -115,6 +127,15 @@ class NumberTyper:
             elif isinstance(cell, Number | Decimal):
                 self._has_fractions = True
                 self._look_at_text(str(cell))
+
+    def look_at_fractions(self, *, digits: int, decimals: int) -> None:
+        """Take into account that there are fractions, the longest with so many digits before and after the point.
+
+        A double holds each of them.
+        """
+        self._has_fractions = True
+        self._digits = max(self._digits, digits)
+        self._decimals = max(self._decimals, decimals)
 
     def type(self) -> str:
         """BIGINT, DECIMAL, DOUBLE, or VARCHAR where no type holds all the values."""
@@ -135,11 +156,11 @@ class NumberTyper:
             self._least = max(value, -(10**DIGITS_MAX))
         elif value > self._greatest:
             self._greatest = min(value, 10**DIGITS_MAX)
-        if not -_EXACT_DOUBLE_INTEGER_MAX <= value <= _EXACT_DOUBLE_INTEGER_MAX:
+        if not -EXACT_DOUBLE_INTEGER_MAX <= value <= EXACT_DOUBLE_INTEGER_MAX:
             self._fits_double = self._fits_double and _survives_double(Decimal(value))
 
     def _look_at_text(self, text: str) -> None:
-        if len(text) <= _EXACT_DOUBLE_CHARS_MAX and text not in _NONFINITE and "e" not in text and "E" not in text:
+        if len(text) <= EXACT_DOUBLE_CHARS_MAX and text not in _NONFINITE and "e" not in text and "E" not in text:
             whole, _, fraction = text.partition(".")
             self._digits = max(self._digits, len(whole))
             self._decimals = max(self._decimals, len(fraction))
@@ -248,7 +269,7 @@ def _are_doubles(texts: Any) -> bool:
     # A decimal of at most 15 digits is the shortest that gives its double; from 0.0001 on it has no exponent.
     is_plain = pc.and_(
         pc.match_substring_regex(texts, r"\A-?(?:0|[1-9][0-9]{0,14})\.(?:0|[0-9]{0,14}[1-9])\z"),
-        pc.less_equal(pc.binary_length(pc.utf8_ltrim(texts, characters="-")), _EXACT_DOUBLE_CHARS_MAX),
+        pc.less_equal(pc.binary_length(pc.utf8_ltrim(texts, characters="-")), EXACT_DOUBLE_CHARS_MAX),
     )
     is_plain = pc.and_not(is_plain, pc.match_substring_regex(texts, r"\A-?0\.0000"))
     rest = texts.filter(pc.invert(is_plain))

@@ -11,7 +11,8 @@ import pyarrow as pa
 from blobs.domain import exact_json
 from blobs.domain.exact_json import Number
 from blobs.querying.arrow_columns import held_array, held_type, sql_name
-from blobs.querying.columnar import EXTRA, batches, transposed, types_of
+from blobs.querying.cell_batches import Batch, Cells, PlainCells, cell_batches
+from blobs.querying.columnar import types_of
 from blobs.querying.names import unique_names
 from blobs.reading.reader import Column, Table
 
@@ -26,7 +27,7 @@ _TYPES = {
     "VARCHAR": pa.large_string(),
     "JSON": _JSON,
 }
-_HOLLOW = Column("column1")
+HOLLOW = Column("column1")
 """A table without columns still has rows to count; neither Parquet nor SQL can say so without a column."""
 
 
@@ -39,49 +40,43 @@ class TypedBatches:
     batches: Callable[[], Iterator[pa.RecordBatch]]
 
 
-def typed(table: Table) -> TypedBatches:
-    """The table with the types of its columns found out: one pass over its rows, or its Arrow schema."""
+def typed(table: Table, columns: list[Column] | None = None) -> TypedBatches:
+    """The table with the types of its columns found out, unless `columns` tells: by a pass or its schema."""
     if table.arrow is not None:
         return _typed_arrow(table)
-    return _typed_rows(table)
+    return _typed_rows(table, columns)
 
 
-def _typed_rows(table: Table) -> TypedBatches:
-    assert table.rows is not None
-    rows, width = table.rows, len(table.columns)
-    columns = types_of(table) or [_HOLLOW]
-    schema = pa.schema([pa.field(each.name, _arrow_type(each.type)) for each in columns])
-    has_extra = len(columns) > max(width, 1) or (width == 0 and columns[0].name == EXTRA)
-
-    def converted() -> Iterator[pa.RecordBatch]:
-        for batch in batches(rows()):
-            cells, extra = transposed(batch, width)
-            if has_extra:
-                cells.append(tuple(extra or [None] * len(batch)))
-            if not cells:
-                cells.append((None,) * len(batch))
-            arrays = [_array(each, column.type) for each, column in zip(cells, columns, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def cast() -> Iterator[pa.RecordBatch]:
-        assert table.texts is not None
-        for batch in table.texts():
-            arrays = [each.cast(field.type) for each, field in zip(batch.columns, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    return TypedBatches(columns, schema, converted if table.texts is None or not width else cast)
+def _typed_rows(table: Table, columns: list[Column] | None) -> TypedBatches:
+    columns = columns or types_of(table) or [HOLLOW]
+    schema = schema_of(columns)
+    return TypedBatches(columns, schema, lambda: (record_batch(each, columns, schema) for each in cell_batches(table)))
 
 
-def _arrow_type(sql_type: str) -> pa.DataType:
+def schema_of(columns: list[Column]) -> pa.Schema:
+    """The columns as Arrow holds them."""
+    return pa.schema([pa.field(each.name, arrow_type(each.type)) for each in columns])
+
+
+def record_batch(batch: Batch, columns: list[Column], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows as these columns, whose types hold them; nulls for what rows have not."""
+    cells: list[Cells] = [*batch.columns, *([PlainCells(batch.extra)] if batch.extra is not None else [])]
+    arrays = [each.array(column.type) for each, column in zip(cells, columns, strict=False)]
+    arrays += [pa.array([None] * batch.count, field.type) for field in list(schema)[len(arrays) :]]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def arrow_type(sql_type: str) -> pa.DataType:
+    """What Arrow calls a type that `ColumnTyper` finds."""
     if sql_type.startswith("DECIMAL"):
         precision, scale = sql_type.removeprefix("DECIMAL(").removesuffix(")").split(",")
         return pa.decimal128(int(precision), int(scale))
     return _TYPES[sql_type]
 
 
-def _array(cells: Sequence[Any], sql_type: str) -> pa.Array:  # noqa: PLR0911  # one line a type
+def array_of(cells: Sequence[Any], sql_type: str) -> pa.Array:  # noqa: PLR0911  # one line a type
     """The cells as an array of the type that `ColumnTyper` found for them."""
-    kind = _arrow_type(sql_type)
+    kind = arrow_type(sql_type)
     if sql_type == "JSON":
         return pa.ExtensionArray.from_storage(
             _JSON, _strings([None if each is None else exact_json.text(each) for each in cells])
@@ -147,7 +142,7 @@ def _typed_arrow(table: Table) -> TypedBatches:
     names = unique_names(list(table.columns) if len(table.columns) == len(schema) else schema.names)
     for place in _overflowing(table, schema, held):
         held[place] = pa.int64()
-    hollow = pa.schema([pa.field(_HOLLOW.name, pa.large_string())])
+    hollow = pa.schema([pa.field(HOLLOW.name, pa.large_string())])
     made = pa.schema([pa.field(name, kind) for name, kind in zip(names, held, strict=True)]) if held else hollow
     columns = [Column(each.name, sql_name(each.type)) for each in made]
 

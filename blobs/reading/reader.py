@@ -109,9 +109,9 @@ class Table:
     `datetime.datetime` without a zone, or a list or dict (kept as JSON). `rows` starts a fresh pass at each call.
     `is_text` says that strings are the file's untyped text, so that columns may be given a type where every value
     survives the round trip; `texts`, which starts a pass too, may then give the same rows as `pyarrow.RecordBatch`es of
-    `large_string` columns, which is quicker. A reader that has Arrow data gives `arrow` (a callable that makes a
-    `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the source itself is the Parquet
-    file of just this table.
+    `large_string` columns, which is quicker. So may `json_columns` where cells are JSON. A reader that has Arrow data
+    gives `arrow` (a callable that makes a `pyarrow.RecordBatchReader`) instead of rows; `is_parquet` then says that the
+    source itself is the Parquet file of just this table.
     """
 
     columns: list[str]
@@ -119,7 +119,13 @@ class Table:
     arrow: Any = None
     is_text: bool = False
     texts: Callable[[], Iterator[Any]] | None = None
+    json_columns: "Callable[[], JsonColumns] | None" = None
     is_parquet: bool = False
+
+
+JsonColumns = Iterator[list[bytes] | Iterator[list[Any]]]
+"""Runs of the rows of a table: its columns, each the strict JSON texts of its cells in UTF-8, joined by LF and without
+one inside, `null` where one is missing; or, where they cannot be had so, the rows as `Table.rows` gives them."""
 
 
 class Reader(Protocol):

@@ -13,7 +13,8 @@ import pytest
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
-from blobs.querying.columnar import arrow_table, batches, column_types, write_parquet
+from blobs.querying.cell_batches import batches
+from blobs.querying.columnar import arrow_table, column_types, write_parquet
 from blobs.querying.names import quoted, unique_names
 from blobs.reading.reader import Column, Table
 
