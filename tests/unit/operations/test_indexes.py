@@ -26,8 +26,11 @@ def csv(size: int) -> bytes:
     return ("id,name,words\n" + "".join(row.format(i, i) for i in range(size // 60))).encode()
 
 
+LOG_LINE_BYTES = 40
+
+
 def log(size: int) -> bytes:
-    return "".join(f"{i:09d} INFO a line as logs have them\n" for i in range(size // 41)).encode()
+    return "".join(f"{i:09d} INFO a line as logs have them\n" for i in range(size // LOG_LINE_BYTES)).encode()
 
 
 def ndjson(size: int) -> bytes:
@@ -94,6 +97,44 @@ def test_reads_touch_no_more_of_a_larger_blob(reader: str) -> None:
             answer = work(source, {**call, "reader": reader}, indexes=indexes)
             assert answer["data"]["count"] in (3, 40, 50)
             assert source.touched_bytes <= TOUCHED_MAX, f"{call} of {size} bytes"
+
+
+class RepeatedSource:
+    """A block again and again, made as it is read; counts what is."""
+
+    def __init__(self, block: bytes, count: int) -> None:
+        self.size = len(block) * count
+        self.touched_bytes = 0
+        self._block = block
+
+    def read(self, start: int, stop: int) -> bytes:
+        stop = min(stop, self.size)
+        self.touched_bytes += max(0, stop - start)
+        first = start % len(self._block)
+        return (self._block * ((first + stop - start) // len(self._block) + 1))[first : first + stop - start]
+
+    def open(self) -> BinaryIO:
+        raise AssertionError("all of it was asked for")
+
+    def buffer(self) -> memoryview:
+        raise AssertionError("all of it was asked for")
+
+
+def test_a_gigabyte_is_read_as_ten_megabytes_are() -> None:
+    """Fifty lines from the middle and from the end: of a gigabyte no more than a few blocks, as of ten megabytes."""
+    block = log(2_000_000)
+    touched = []
+    for size in (10**7, 10**9):
+        source, reply = RepeatedSource(block, size // len(block)), io.BytesIO()
+        assert work(source, {"op": "index", "reader": "text"}, reply)["is_indexed"]
+        source.touched_bytes = 0
+        lines = source.size // LOG_LINE_BYTES
+        for start in (lines // 2, lines - 50):
+            call = read(start=start, count=50)
+            answer = work(source, {**call, "reader": "text"}, indexes={"text": memoryview(reply.getvalue())})
+            assert answer["data"]["items"][0].startswith(f"{start % (len(block) // LOG_LINE_BYTES):09d} INFO")
+        touched.append(source.touched_bytes)
+    assert touched[1] <= touched[0] + TOUCHED_MAX // 4
 
 
 @pytest.mark.parametrize("reader", MAKERS)
