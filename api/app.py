@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
+from starlette.types import Receive, Scope, Send
 
 from api import blob_routes, conversation_routes, service_routes, upload_routes
+from api.byte_front import ByteFront
 from api.description import describe
 from api.door import Door
 from api.front import Front
@@ -21,6 +24,22 @@ from blobs.settings import Settings
 
 VERSION = "1"
 """Of the interface: the `v1` of its paths."""
+
+
+class Application(FastAPI):
+    """The framework's application, and in front of it the byte routes."""
+
+    def __init__(self, front: Front, **given: Any) -> None:
+        super().__init__(**given)
+        self._bytes = ByteFront(self, front)
+        self.at_once = self._bytes.at_once
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if self._bytes.takes(scope):
+            await self._bytes(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def create_app(given: Settings | Blobs) -> FastAPI:
@@ -40,7 +59,8 @@ def create_app(given: Settings | Blobs) -> FastAPI:
         finally:
             await to_thread.run_sync(front.close)
 
-    app = FastAPI(
+    app = Application(
+        front,
         title="agent-blobs",
         version=VERSION,
         description="Keeps the whole of large tool results, and lets a model read, search and compute over them.",

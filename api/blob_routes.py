@@ -1,6 +1,6 @@
 """Bytes in and out: raw routes, because the framework's own cost more than the work."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from starlette.routing import Route
 from api.exact_requests import ExactJson
 from api.receiving import declared_digest, declared_type, receive_blob, repr_digest
 from api.sending import answer_with
-from blobs.client import Blobs, Conversation
+from blobs.client import Blobs
 from blobs.domain import exact_json
 from blobs.domain.digest import Digest
 from blobs.domain.errors import CallerError
@@ -43,7 +43,7 @@ async def post_blob(request: Request) -> Response:
 
 async def get_blob(request: Request) -> Response:
     """The bytes of a blob by its digest, whole or a range. Their type is the reference's to know, not the digest's."""
-    return await to_thread.run_sync(_by_digest, request, limiter=request.app.state.byte_threads)
+    return await _answered(_by_digest, request)
 
 
 async def post_conversation_blob(request: Request) -> Response:
@@ -65,16 +65,7 @@ async def post_conversation_blob(request: Request) -> Response:
 
 async def get_conversation_blob(request: Request) -> Response:
     """The bytes of a named blob, whole or a range."""
-    return await to_thread.run_sync(_by_name, request, limiter=request.app.state.byte_threads)
-
-
-ROUTES = [
-    Route("/v1/blobs", post_blob, methods=["POST"]),
-    Route("/v1/blobs/{digest}", get_blob, methods=["GET"]),
-    Route("/v1/conversations/{c}/blobs", post_conversation_blob, methods=["POST"]),
-    Route("/v1/conversations/{c}/blobs/{name}/content", get_conversation_blob, methods=["GET"]),
-]
-"""GET routes answer HEAD too."""
+    return await _answered(_by_name, request)
 
 
 def _put(
@@ -107,20 +98,45 @@ def _as_reference(content: bytes) -> dict[str, Any] | None:
     return found
 
 
-def _by_digest(request: Request) -> Response:
-    blobs: Blobs = request.state.blobs
-    blob = blobs.blob(request.path_params["digest"])
-    return answer_with(blob, request, media_type=BINARY, cache=_OF_A_DIGEST)
+async def _answered(answer: Callable[..., Response], request: Request) -> Response:
+    """An answer at once, as most small blobs can be had; else by a thread, which may wait for the disk."""
+    try:
+        return answer(request, may_wait=False)
+    except BlockingIOError:
+        work = partial(answer, request, may_wait=True)
+        return await to_thread.run_sync(work, limiter=request.app.state.byte_threads)
 
 
-def _by_name(request: Request) -> Response:
+def _by_digest(request: Request, *, may_wait: bool) -> Response:
+    return _answer(request, request.path_params["digest"], BINARY, _OF_A_DIGEST, may_wait=may_wait)
+
+
+def _by_name(request: Request, *, may_wait: bool) -> Response:
     blobs: Blobs = request.state.blobs
-    chat: Conversation = blobs.find_conversation(request.path_params["c"])
-    reference = chat.reference(request.path_params["name"])
-    return answer_with(blobs.blob(reference), request, media_type=reference["type"], cache=_OF_A_NAME)
+    named = blobs.named(request.path_params["c"], request.path_params["name"])
+    return _answer(request, named["$blob"], named["type"], _OF_A_NAME, may_wait=may_wait)
+
+
+def _answer(request: Request, digest: str, media_type: str, cache: str, *, may_wait: bool) -> Response:
+    blobs: Blobs = request.state.blobs
+    blob = blobs.blob(digest) if may_wait else blobs.blob_at_once(digest)
+    read = blob.read if may_wait else blob.read_at_once
+    return answer_with(blob, read, request, media_type=media_type, cache=cache)
 
 
 def _created(reference: dict[str, Any]) -> Response:
     digest = Digest.parse(reference["$blob"])
     headers = {"Location": f"/v1/blobs/{digest}", "ETag": f'"{digest}"', "Repr-Digest": repr_digest(digest)}
     return ExactJson(reference, 201, headers)
+
+
+ROUTES = [
+    Route("/v1/blobs", post_blob, methods=["POST"]),
+    Route("/v1/blobs/{digest}", get_blob, methods=["GET"]),
+    Route("/v1/conversations/{c}/blobs", post_conversation_blob, methods=["POST"]),
+    Route("/v1/conversations/{c}/blobs/{name}/content", get_conversation_blob, methods=["GET"]),
+]
+"""GET routes answer HEAD too."""
+
+AT_ONCE: dict[Any, Callable[..., Response]] = {get_blob: _by_digest, get_conversation_blob: _by_name}
+"""What answers a request to a route with `may_wait=False`; `BlockingIOError` where it has to go the whole way."""

@@ -1,13 +1,16 @@
 """One HTTP connection: the server's own protocol, with bounds on the head of a request in bytes and in time.
 
-The body has its bounds where it is received. What is wrong with a head is told as a problem document too.
+The body has its bounds where it is received. What is wrong with a head is told as a problem document too. An answer
+that can be had at once is written at once, without the task and the messages that an application has in general.
 """
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from api.problems import problem
 from blobs.domain.limits import Limits
@@ -29,11 +32,12 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_bytes = 0
         self._is_in_head = True
         self._head_timer: asyncio.TimerHandle | None = None
+        self._at_once: Callable[[Any], Response | None] = getattr(self.app, "at_once", lambda _: None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base class has it
         """Begin to wait for the first head."""
         super().connection_made(transport)
-        self._await_head()
+        self._time_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer with the connection."""
@@ -44,7 +48,11 @@ class BoundedConnection(HttpToolsProtocol):
         """Take what came, and refuse a head that has grown too large without an end in sight."""
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._is_in_head and self._head_bytes > self._limits.head_bytes_max:
+        if not self._is_in_head:
+            return
+        if self._head_timer is None:
+            self._time_head()
+        if self._head_bytes > self._limits.head_bytes_max:
             self._refuse(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
                 "head_too_large",
@@ -56,7 +64,8 @@ class BoundedConnection(HttpToolsProtocol):
         """A further request begins, on a connection that served one before."""
         super().on_message_begin()
         if not self._is_in_head:
-            self._await_head()
+            self._is_in_head = True
+            self._head_bytes = 0
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
@@ -67,9 +76,26 @@ class BoundedConnection(HttpToolsProtocol):
         """Say that this is no HTTP."""
         self._refuse(HTTPStatus.BAD_REQUEST, "invalid_http", msg, hint="Send an HTTP/1.1 request.")
 
-    def _await_head(self) -> None:
-        self._is_in_head = True
-        self._head_bytes = 0
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer at once, or let the application answer; that also where answers have to wait in a line."""
+        is_free = not self.pipeline and not self.flow.write_paused
+        answer = self._at_once(cycle.scope) if is_free and not self.expect_100_continue else None
+        if answer is None:
+            super()._start_asgi_task(cycle, app)
+            return
+        lines = [STATUS_LINE[answer.status_code]]
+        for name, value in (*self.server_state.default_headers, *answer.raw_headers):
+            lines += (name, b": ", value, b"\r\n")
+        lines.append(b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
+        if cycle.scope["method"] != "HEAD":
+            lines.append(bytes(answer.body))
+        self.transport.write(b"".join(lines))
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _time_head(self) -> None:
         self._head_timer = self.loop.call_later(self._limits.head_ms_max / 1000, self._look_again)
 
     def _end_head(self) -> None:

@@ -3,9 +3,10 @@
 import logging
 from http import HTTPStatus
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.heads import Heads, heads_of
 from api.problems import problem
 from blobs.domain.limits import MIB
 
@@ -30,7 +31,7 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(receive, send, is_large=_may_be_large(Headers(scope=scope)))
+        passage = _Passage(receive, send, is_large=_may_be_large(heads_of(scope)))
         try:
             await self._app(scope, passage.receive, passage.send)
         except Exception as fault:
@@ -67,7 +68,7 @@ class _Passage:
         await self._send(message)
 
 
-def _may_be_large(headers: Headers) -> bool:
+def _may_be_large(headers: Heads) -> bool:
     length = headers.get("content-length", "")
     if length.isascii() and length.isdigit():
         return int(length[:20]) > _UNREAD_BYTES_MAX

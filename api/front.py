@@ -19,6 +19,7 @@ class Front:
         self._is_own = self._opened is None
         self.settings = given.service.settings if isinstance(given, Blobs) else given
         self._tenants: dict[str, Blobs] = {}
+        self._is_keyed = bool(self.settings.keys)
         self._sandbox: dict[str, Any] | None = None
 
     @property
@@ -51,9 +52,13 @@ class Front:
             known = self._tenants[name] = Blobs(self.blobs.service, tenant=name, is_exact=True)
         return known
 
-    def has_keys(self) -> bool:
-        """Whether the catalog knows any key. Reads it once."""
-        return bool(self.blobs.service.catalog.list_keys(limit=1))
+    def needs_key(self) -> bool:
+        """Whether nobody comes in without a key, by the settings or because the catalog knows any.
+
+        Once a key was needed, it is as long as this process lives, also if the last is revoked.
+        """
+        self._is_keyed = self._is_keyed or self.blobs.service.catalog.has_keys()
+        return self._is_keyed
 
     def unready(self) -> str:
         """Why the service cannot work yet, or no longer; empty where it can. Reads the catalog once."""

@@ -7,14 +7,15 @@ they are revoked.
 
 import hmac
 import ipaddress
+from functools import lru_cache
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.front import Front
+from api.heads import Heads, heads_of
 from api.problems import problem, problem_of
 from blobs.domain.errors import BlobsError, SettingsError
 from blobs.domain.keys import Role, hash_key
@@ -32,27 +33,31 @@ class Gate:
     def __init__(self, app: ASGIApp, front: Front) -> None:
         self._app = app
         self._front = front
+        self._everybody: tuple[str, Role] = (front.settings.tenant, "operator")
+        """Who it is where no key is needed."""
         self._tenants = [(hash_key(key), tenant) for tenant, key in tenant_keys(front.settings)]
-        self._is_keyed = bool(self._tenants)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and pass on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        try:
-            refusal = self._admit(scope, Headers(scope=scope))
-        except BlobsError as fault:  # no catalog, nobody comes in
-            refusal = problem_of(fault)
-        await (refusal or self._app)(scope, receive, send)
+        await (self.refusal(scope) or self._app)(scope, receive, send)
 
-    def _admit(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer that refuses the request, or None where its tenant is known now."""
-        if not self._has_keys() and (refusal := _refuse_strangers(headers)) is not None:
-            return refusal
+    def refusal(self, scope: Scope) -> Response | None:
+        """The answer that refuses a request, or None: then its tenant's `Blobs` is in its state."""
+        try:
+            return self._admit(scope, heads_of(scope))
+        except BlobsError as fault:  # no catalog, nobody comes in
+            return problem_of(fault)
+
+    def _admit(self, scope: Scope, headers: Heads) -> Response | None:
+        needs_key = self._front.needs_key()
+        if not needs_key and not _is_from_here(headers.get("host", ""), headers.get("origin")):
+            return _refuse_stranger()
         if not scope["path"].startswith("/v1/"):
             return None
-        found = self._found(headers.get("authorization", ""))
+        found = self._found(headers.get("authorization", "")) if needs_key else self._everybody
         if found is None:
             return _unauthorized()
         tenant, role = found
@@ -61,19 +66,12 @@ class Gate:
         scope.setdefault("state", {})["blobs"] = self._front.tenant(tenant)
         return None
 
-    def _has_keys(self) -> bool:
-        """Whether a key is needed. Once it was, it is as long as this process lives, also if the last is revoked."""
-        self._is_keyed = self._is_keyed or self._front.has_keys()
-        return self._is_keyed
-
     def _found(self, authorization: str) -> tuple[str, Role] | None:
-        """Whose key it is and what it may do; without keys everybody is the operator.
+        """Whose key it is and what it may do.
 
         Keys of the settings are all compared, each in constant time, so that the time says nothing; of the others only
         a hash is looked up, which nobody can steer.
         """
-        if not self._is_keyed:
-            return self._front.settings.tenant, "operator"
         scheme, _, key = authorization.partition(" ")
         given = hash_key(key.strip())
         found: tuple[str, Role] | None = None
@@ -102,6 +100,7 @@ def tenant_keys(settings: Settings) -> list[tuple[str, str]]:
     return pairs
 
 
+@lru_cache
 def is_loopback(host: str) -> bool:
     """Whether a host name or address can only mean this machine."""
     if host.lower() == "localhost":
@@ -112,18 +111,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _refuse_strangers(headers: Headers) -> Response | None:
-    """Without keys, refuse what a browser was talked into: a name rebound to this machine, a page from elsewhere."""
-    host = _host_of(f"//{headers.get('host', '')}")
-    origin = headers.get("origin")
-    if not is_loopback(host) or (origin is not None and not is_loopback(_host_of(origin))):
-        return problem(
-            HTTPStatus.MISDIRECTED_REQUEST,
-            "not_loopback",
-            "A server without keys answers requests to localhost only.",
-            hint="Use http://127.0.0.1 and its port, or start the server with keys.",
-        )
-    return None
+@lru_cache
+def _is_from_here(host: str, origin: str | None) -> bool:
+    """Whether a request is what it seems, and no browser was talked into it: by a name rebound, by a page elsewhere."""
+    return is_loopback(_host_of(f"//{host}")) and (origin is None or is_loopback(_host_of(origin)))
+
+
+def _refuse_stranger() -> Response:
+    return problem(
+        HTTPStatus.MISDIRECTED_REQUEST,
+        "not_loopback",
+        "A server without keys answers requests to localhost only.",
+        hint="Use http://127.0.0.1 and its port, or start the server with keys.",
+    )
 
 
 def _host_of(url: str) -> str:

@@ -65,12 +65,17 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_framework)
 
 
-async def _ours(request: Request, error: Exception) -> Response:
-    if not isinstance(error, BlobsError):
-        raise error
+def told(request: Request, error: BlobsError) -> Response:
+    """The problem document of an error that ended a request; logged where it is the service's fault."""
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
     return problem_of(error)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    if not isinstance(error, BlobsError):
+        raise error
+    return told(request, error)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

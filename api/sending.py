@@ -1,7 +1,7 @@
 """Bytes out: whole or a range, or the news that the caller has them already (RFC 9110)."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 
 from anyio import CapacityLimiter, to_thread
@@ -17,13 +17,14 @@ from blobs.storage.blob_store import StoredBlob
 PIECE_BYTES = 1 * MIB
 """What a thread reads at once; an answer up to this size is read in the same hop that looked the blob up."""
 
-_UNTRUSTED = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Disposition": "attachment",
-    "Content-Security-Policy": "sandbox; default-src 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-"""A blob is anybody's bytes: a browser must neither guess what it is nor run it."""
+_ALWAYS = (
+    # A blob is anybody's bytes: a browser must neither guess what it is nor run it.
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-disposition", b"attachment"),
+    (b"content-security-policy", b"sandbox; default-src 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"accept-ranges", b"bytes"),
+)
 
 _RANGE = re.compile(r"bytes\s*=\s*(?:([0-9]{1,100})\s*-\s*([0-9]{0,100})|-\s*([0-9]{1,100}))\s*\Z", re.IGNORECASE)
 
@@ -32,15 +33,27 @@ class UnsatisfiableRangeError(Exception):
     """No byte of the blob is in the range; never leaves this module's callers."""
 
 
-def answer_with(blob: StoredBlob, request: Request, *, media_type: str, cache: str) -> Response:
-    """The answer to GET or HEAD of a blob's bytes. To be called in a thread: it may read up to `PIECE_BYTES`."""
+class _Sent(Response):
+    """An answer with its headers as they are written: to build them anew costs more than to read a small blob."""
+
+    def __init__(self, status: int, headers: list[tuple[bytes, bytes]], content: bytes = b"") -> None:
+        self.status_code = status
+        self.raw_headers = headers
+        self.body = content
+        self.background = None
+
+
+def answer_with(
+    blob: StoredBlob, read: Callable[[int, int], bytes], request: Request, *, media_type: str, cache: str
+) -> Response:
+    """The answer to GET or HEAD of a blob's bytes; `read` gives up to `PIECE_BYTES` of them, once."""
     etag = etag_of(blob)
     given = request.headers
     if "if-match" in given and not _names(given["if-match"], etag, is_weak_enough=False):
         return problem(HTTPStatus.PRECONDITION_FAILED, "precondition_failed", "The blob does not have this ETag.")
-    headers = {**_UNTRUSTED, "ETag": etag, "Cache-Control": cache, "Accept-Ranges": "bytes"}
+    headers = [*_ALWAYS, (b"etag", etag.encode()), (b"cache-control", cache.encode())]
     if "if-none-match" in given and _names(given["if-none-match"], etag, is_weak_enough=True):
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return _Sent(HTTPStatus.NOT_MODIFIED, headers)
     try:
         wanted = _wanted(request, etag, blob.size)
     except UnsatisfiableRangeError:
@@ -50,18 +63,23 @@ def answer_with(blob: StoredBlob, request: Request, *, media_type: str, cache: s
             f"The blob has {blob.size} bytes.",
             headers={"Content-Range": f"bytes */{blob.size}", "Accept-Ranges": "bytes"},
         )
-    headers["Repr-Digest"] = repr_digest(blob.digest)
     part = wanted or ItemRange(0, blob.size)
+    headers += (
+        (b"repr-digest", repr_digest(blob.digest).encode()),
+        (b"content-length", b"%d" % len(part)),
+        (b"content-type", media_type.encode("latin-1")),
+    )
     status = HTTPStatus.OK
     if wanted is not None:
         status = HTTPStatus.PARTIAL_CONTENT
-        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{blob.size}"
-    headers |= {"Content-Length": str(len(part)), "Content-Type": media_type}
+        headers.append((b"content-range", b"bytes %d-%d/%d" % (part.start, part.stop - 1, blob.size)))
     if request.method == "HEAD":
-        return Response(status_code=status, headers=headers)
+        return _Sent(status, headers)
     if len(part) <= PIECE_BYTES:
-        return Response(blob.read(part.start, part.stop), status, headers)
-    return StreamingResponse(_pieces(blob, part, request.app.state.byte_threads), status, headers)
+        return _Sent(status, headers, read(part.start, part.stop))
+    streamed = StreamingResponse(_pieces(blob, part, request.app.state.byte_threads), status)
+    streamed.raw_headers = headers
+    return streamed
 
 
 def etag_of(blob: StoredBlob) -> str:

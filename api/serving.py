@@ -63,7 +63,7 @@ def serve(settings: Settings) -> int:
     from blobs.client import Blobs
 
     with Blobs.open(settings) as blobs:  # every worker opens it for itself; what is wrong with it is said here, once
-        has_keys = bool(blobs.service.catalog.list_keys(limit=1))
+        has_keys = blobs.service.catalog.has_keys()
     listener = _listen(settings, has_keys=has_keys)
     address = listener.getsockname()
     host = f"[{address[0]}]" if ":" in address[0] else address[0]

@@ -119,6 +119,15 @@ class Blobs:
         """A blob opened for reading: its digest, size, and `read(start, stop)`. `NotFoundError` as of `content`."""
         return self._desk.store.open(self.tenant_name, _digest(reference))
 
+    def blob_at_once(self, digest: str) -> StoredBlob:
+        """As `blob`, for `read_at_once`; `BlockingIOError` where a disk would have to be waited for."""
+        return self._desk.store.open_at_once(self.tenant_name, Digest.parse(digest))
+
+    def named(self, conversation: str, name: str) -> dict[str, Any]:
+        """The reference of a blob by its name in a conversation; `NotFoundError` where either is not there."""
+        record = talk.Conversation(self._desk, conversation).find(name)
+        return Reference(record.digest, record.size, record.type).to_json()
+
     def profile(self, reference: Mapping[str, Any] | str) -> dict[str, Any]:
         """What is known of a blob: type, reader, unit, items, cost, preview, facts."""
         digest = _digest(reference)

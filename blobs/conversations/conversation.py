@@ -57,10 +57,10 @@ class Conversation:
 
     def find(self, name: str) -> NameRecord:
         """What a name means here; `NotFoundError` where it means nothing."""
-        self.record()
         number = parse_blob_name(name)
         found = self._desk.catalog.find_name(self._desk.tenant, self.id, number) if number else None
         if found is None:
+            self.record()  # there is no name without its conversation, so it is asked for only to say which is missing
             raise NotFoundError(f"There is no {name[:40]} in this conversation.")
         return found
 

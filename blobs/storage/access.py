@@ -28,6 +28,10 @@ class Access(Protocol):
         """The key with this hash."""
         ...
 
+    def has_keys(self) -> bool:
+        """Whether there is any key; asked for every request to a service that has none."""
+        ...
+
     def list_keys(self, *, after: str | None = None, limit: int = 1000) -> list[KeyRecord]:
         """Keys in the order of their ids (by code point), `limit` at a time."""
         ...

@@ -21,7 +21,7 @@ from blobs.domain.redaction import Redactor
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
 from blobs.storage.catalog import Catalog
-from blobs.storage.checking import CheckedFiles
+from blobs.storage.checking import Checked
 from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
 from blobs.storage.disk import WRITTEN_BYTES, read_chunks
@@ -74,7 +74,7 @@ class BlobStore:
         self._content = content
         self._catalog = catalog
         self._limits = limits
-        self._files = _Files(LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max), CheckedFiles())
+        self._files = _Files(LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max), Checked())
         self._clock = clock
 
     def put(
@@ -124,14 +124,18 @@ class BlobStore:
 
     def open(self, tenant: str, digest: Digest) -> "StoredBlob":
         """A blob of the tenant's, to read. `NotFoundError` where the tenant has none of this digest."""
-        record = self._catalog.find_blob(tenant, digest)
-        if record is None or record.is_purged:
-            raise refusals.no_blob(digest, self._catalog.find_tombstone(tenant, digest))
-        now = self._clock()
-        if record.used_ms and record.used_ms < now - self._limits.grace_ms // USES_NOTED:
+        blob = self._found(tenant, digest)
+        if self._is_use_due(blob):
             with suppress(StoreError):  # a store that cannot be written can be read
-                self._catalog.use_blob(tenant, digest, used_ms=now)
-        return StoredBlob(tenant, record, self._content, self._catalog, self._files)
+                self._catalog.use_blob(tenant, digest, used_ms=self._clock())
+        return blob
+
+    def open_at_once(self, tenant: str, digest: Digest) -> "StoredBlob":
+        """As `open`, by a look into the catalog and no more; `BlockingIOError` where something is to be noted there."""
+        blob = self._found(tenant, digest)
+        if self._is_use_due(blob):
+            raise BlockingIOError
+        return blob
 
     def purge(self, tenant: str, digest: Digest) -> list[BlobRecord]:
         """Remove a blob, and all that was derived from it, at once and whatever names it; answers what was removed.
@@ -150,6 +154,15 @@ class BlobStore:
         """Close the content store and the catalog."""
         self._content.close()
         self._catalog.close()
+
+    def _found(self, tenant: str, digest: Digest) -> "StoredBlob":
+        record = self._catalog.find_blob(tenant, digest)
+        if record is None or record.is_purged:
+            raise refusals.no_blob(digest, self._catalog.find_tombstone(tenant, digest))
+        return StoredBlob(tenant, record, self._content, self._catalog, self._files)
+
+    def _is_use_due(self, blob: "StoredBlob") -> bool:
+        return 0 < blob.used_ms < self._clock() - self._limits.grace_ms // USES_NOTED
 
     def _put_small(self, put: "_Put", content: bytes) -> Stored:
         digest = Digest.of(content)
@@ -247,10 +260,10 @@ class _Put:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files for those who cannot read a store: verified copies, and the store's own, checked."""
+    """Files for those who cannot read a store, verified copies and the store's own; and what is known to be sound."""
 
     copies: LocalCopies
-    checked: CheckedFiles
+    checked: Checked
 
 
 class StoredBlob:
@@ -264,6 +277,7 @@ class StoredBlob:
         """Made by `BlobStore.open`."""
         self.digest = record.digest
         self.size = record.size
+        self.used_ms = record.used_ms
         self._tenant = tenant
         self._record = record
         self._content = content
@@ -286,6 +300,27 @@ class StoredBlob:
             return content[start:stop]
         self._check_file()
         return self._read(start, stop)
+
+    def read_at_once(self, start: int, stop: int) -> bytes:
+        """As `read`, of a small blob whose bytes are in memory; `BlockingIOError` for any other, and for any fault.
+
+        What was found sound and has been in memory since is not hashed again as long as nobody writes where it lies.
+        """
+        if self.size > PACKED_BYTES_MAX or self._record.is_corrupt:
+            raise BlockingIOError
+        key, stop = self._record.key, min(stop, self.size)
+        state = self._content.state(key)
+        try:
+            if state is not None and self._files.checked.knows(state, self.digest):
+                return self._content.read_at_once(key, start, stop)
+            content = self._content.read_at_once(key, 0, self.size)
+        except NotFoundError:  # it may have moved
+            raise BlockingIOError from None
+        if Digest.of(content) != self.digest:
+            raise BlockingIOError
+        if state is not None:
+            self._files.checked.remember(state, self.digest)
+        return content[start:stop]
 
     def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Bytes `start` up to `stop`, or to the end, in chunks of at most 1 MiB; errors as of `read`."""

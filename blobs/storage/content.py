@@ -13,6 +13,8 @@ PACKED_BYTES_MAX = 256 * 1024
 LEFT_BEHIND_MS = 3600 * 1000
 """Bytes that have no record this long after they were written were left behind: a put takes milliseconds there."""
 
+State = tuple[int, ...]
+
 
 class ContentWriter(Protocol):
     """Content on its way in; leaving the `with` block without `commit` discards it without a trace."""
@@ -53,6 +55,17 @@ class ContentStore(Protocol):
 
     def read(self, key: str, start: int, stop: int) -> bytes:
         """Bytes `start` up to `stop` (`0 <= start <= stop`); fewer past the end. `NotFoundError` if the key is gone."""
+        ...
+
+    def read_at_once(self, key: str, start: int, stop: int) -> bytes:
+        """As `read`, of what is in memory already; `BlockingIOError` where the caller would have to wait for a disk."""
+        ...
+
+    def state(self, key: str) -> State | None:
+        """What changes with every write to where the bytes under this key lie; `None` where that is not known at once.
+
+        What the disk itself changes shows only in the bytes.
+        """
         ...
 
     def size(self, key: str) -> int:

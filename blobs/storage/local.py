@@ -12,7 +12,7 @@ from typing import Self
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError, StoreError
-from blobs.storage.content import PACKED_BYTES_MAX
+from blobs.storage.content import PACKED_BYTES_MAX, State
 from blobs.storage.disk import LargeWriter, TempFolder, flush_folder, make_folder, store_errors, write_all
 from blobs.storage.packs import Packs, Slice
 
@@ -65,6 +65,15 @@ class LocalContentStore:
                 return _pread_all(file, start, stop)
             finally:
                 os.close(file)
+
+    def read_at_once(self, key: str, start: int, stop: int) -> bytes:
+        if where := Slice.parse(key):
+            return self._packs.read_at_once(where, start, stop)
+        raise BlockingIOError  # a file of its own is large, and has to be opened
+
+    def state(self, key: str) -> State | None:
+        where = Slice.parse(key)
+        return self._packs.state(where) if where is not None else None
 
     def size(self, key: str) -> int:
         if where := Slice.parse(key):

@@ -23,6 +23,9 @@ class MemoryAccess(MemoryKeeping):
         with self._lock:
             return self._key_of(hash_)
 
+    def has_keys(self) -> bool:
+        return bool(self._keys)
+
     def list_keys(self, *, after: str | None = None, limit: int = 1000) -> list[KeyRecord]:
         with self._lock:
             found = [each for each in self._keys.values() if after is None or each.id > after]

@@ -21,6 +21,8 @@ from threading import Lock
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
+from blobs.storage.checking import file_state
+from blobs.storage.content import State
 from blobs.storage.disk import flush_folder, store_errors, try_lock, write_all
 from blobs.storage.group_commit import GroupCommit
 
@@ -99,6 +101,22 @@ class Packs:
         if not _is_live(header, where.size):  # looked at last: a deletion marks the header before it clears the bytes
             raise _gone()
         return content
+
+    def read_at_once(self, where: Slice, start: int, stop: int) -> bytes:
+        """As `read`, from a pack that is open and pages that are in memory; `BlockingIOError` for any other."""
+        pack = self._readers.get(where.pack)
+        if pack is None:
+            raise BlockingIOError
+        content = _in_memory(pack.file, max(0, min(stop, where.size) - start), where.offset + start)
+        header = _in_memory(pack.file, _HEADER.size, where.offset - _HEADER.size)
+        if not _is_live(header, where.size):
+            raise _gone()
+        return content
+
+    def state(self, where: Slice) -> State | None:
+        """What changes with every append to the pack of a content, of one that is open; and which content it is."""
+        pack = self._readers.get(where.pack)
+        return None if pack is None else (*file_state(pack.file), where.offset)
 
     def delete(self, where: Slice) -> bool:
         """Mark a content as deleted and give its whole disk blocks back; was it there?"""
@@ -240,6 +258,17 @@ def _header(digest: Digest, content: bytes) -> bytes:
 
 def _is_live(header: bytes, size: int) -> bool:
     return len(header) == _HEADER.size and header[:4] == _LIVE and _HEADER.unpack(header)[2] == size
+
+
+def _in_memory(file: int, count: int, place: int) -> bytes:
+    """So many bytes of a file from the page cache, or `BlockingIOError`."""
+    content = bytearray(count)
+    try:
+        if os.preadv(file, [content], place, os.RWF_NOWAIT) == count:
+            return bytes(content)
+    except OSError:  # they are not there, or the file system cannot tell
+        pass
+    raise BlockingIOError
 
 
 def _gone() -> NotFoundError:

@@ -24,6 +24,9 @@ class SqliteAccess(SqliteKeeping):
         rows = self._session.read(f"{_KEY} where hash = ?", (hash_,))
         return KeyRecord(*rows[0]) if rows else None
 
+    def has_keys(self) -> bool:
+        return bool(self._session.read("select 1 from keys limit 1"))
+
     def list_keys(self, *, after: str | None = None, limit: int = 1000) -> list[KeyRecord]:
         rows = self._session.read(f"{_KEY} where ?1 is null or id > ?1 order by id limit ?2", (after, limit))
         return [KeyRecord(*row) for row in rows]

@@ -4,7 +4,7 @@ import fcntl
 import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,23 +67,23 @@ class SqliteSession:
 
     def read(self, statement: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of one query, over the newest committed state."""
+        # Without the context managers that writing has: they would cost half as much as the query.
         self._require_open()
-        with self._sqlite_errors():
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._connect()
-            try:
-                with closing(connection.execute(statement, parameters)) as cursor:
-                    rows: list[Row] = cursor.fetchall()
-            except BaseException:
-                connection.close()
-                raise
-            if len(self._idle) < IDLE_READERS_MAX:
-                self._idle.append(connection)
-            else:
-                connection.close()
-            return rows
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            rows: list[Row] = connection.execute(statement, parameters).fetchall()
+        except BaseException as fault:
+            connection.close()
+            self._raise_ours(fault)
+            raise
+        if len(self._idle) < IDLE_READERS_MAX:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return rows
 
     def write(self, job: Callable[[Execute], Result], *, is_lasting: bool = True) -> Result:
         """Run a job in a transaction of its own, durable on return; a job that raises leaves nothing behind.
@@ -179,9 +179,15 @@ class SqliteSession:
     def _sqlite_errors(self) -> Iterator[None]:
         try:
             yield
-        except (UnicodeEncodeError, OverflowError) as fault:
+        except BaseException as fault:
+            self._raise_ours(fault)
+            raise
+
+    def _raise_ours(self, fault: BaseException) -> None:
+        """Raise the error of ours that a fault of the engine is; return for any other."""
+        if isinstance(fault, UnicodeEncodeError | OverflowError):
             raise refusals.unrecordable() from fault
-        except self._engine.Error as fault:
+        if isinstance(fault, self._engine.Error):
             raise self._store_error(fault) from fault
 
     def _store_error(self, fault: Exception) -> StoreError:

@@ -18,12 +18,14 @@ class AccessContract:
         key = KeyRecord("k1", hash_key("secret"), "a", "runtime", 5)
         assert catalog.find_key(key.hash) is None
         catalog.add_key(key)
+        assert catalog.has_keys() is True
         assert catalog.find_key(key.hash) == key
         assert catalog.find_key(hash_key("Secret")) is None
         assert catalog.remove_key("k2") is False
         assert catalog.remove_key("k1") is True
         assert catalog.remove_key("k1") is False
         assert catalog.find_key(key.hash) is None
+        assert catalog.has_keys() is False
 
     def test_a_key_is_added_once(self, catalog: Catalog) -> None:
         """A second one of the same id or hash is refused and changes nothing."""

@@ -87,6 +87,20 @@ class ContentStoreContract:
             assert store.read(key, start, stop) == content[start:stop]
         assert store.read(key, end + 100, end + 200) == b""
 
+    def test_what_is_read_at_once_is_what_is_read(self, store: ContentStore) -> None:
+        """Either the same bytes or the news that one has to wait; never other bytes, and none of what is gone."""
+        for content in (b"", SMALL, LARGE):
+            key = put(store, content)
+            for start, stop in ((0, len(content)), (3, 7), (0, 10**9), (10**9, 10**9 + 5)):
+                expected = store.read(key, start, stop)
+                with suppress(BlockingIOError):
+                    assert store.read_at_once(key, start, stop) == expected
+            state = store.state(key)
+            assert store.state(key) == state
+            store.delete(key)
+            with pytest.raises((NotFoundError, BlockingIOError)):
+                store.read_at_once(key, 0, 1)
+
     @pytest.mark.parametrize("content", [b"", SMALL, LARGE], ids=["empty", "small", "large"])
     def test_every_put_is_an_incarnation_of_its_own(self, store: ContentStore, content: bytes) -> None:
         """Equal contents get different keys, and deleting one leaves the other."""
@@ -330,6 +344,24 @@ class BlobStoreContract:
             list(blob.chunks())
         with pytest.raises(CorruptError):
             blob.path()
+
+    def test_what_is_read_at_once_is_sound_or_refused(
+        self, blobs: BlobStore, stores: tuple[ContentStore, Catalog]
+    ) -> None:
+        """The same bytes, or the news that one has to wait: so for what is large, lost, or noted as corrupt."""
+        for content in (b"", SMALL, LARGE):
+            digest = blobs.put("a", content, media_type="text/plain").reference.digest
+            blob = blobs.open("a", digest)
+            assert blob.read(0, len(content)) == content
+            for start, stop in ((0, len(content)), (3, 7), (0, 10**9), (len(content), 10**9)):
+                with suppress(BlockingIOError):
+                    assert blobs.open_at_once("a", digest).read_at_once(start, stop) == content[start:stop]
+            with pytest.raises(NotFoundError):
+                blobs.open_at_once("b", digest)
+            for key in list(stores[0].keys()):
+                stores[0].delete(key)
+            with pytest.raises(BlockingIOError):
+                blob.read_at_once(0, 5)
 
     @pytest.mark.parametrize("content", [SMALL, LARGE], ids=["small", "large"])
     def test_an_open_blob_follows_its_bytes(

@@ -285,3 +285,58 @@ def test_a_body_that_grows_over_the_limit_is_refused(keyed: Server) -> None:
     assert is_problem(refused, 413, "body_too_large")
     assert keyed.http.head(f"/v1/blobs/{_digest(content)}").status_code == 404
     assert keyed.http.post("/v1/blobs", content=content[:-1]).status_code == 201
+
+
+# How requests may come
+
+
+def test_requests_in_one_go_are_answered_in_their_order(server: Server, path: str) -> None:
+    """Answers that can be had at once neither overtake others nor get lost, however many wait."""
+    asked = [
+        (path, 200),
+        ("/healthz", 200),
+        (f"/v1/blobs/{_digest(b'nobody')}", 404),
+        ("/v1/blobs/x", 400),
+        (path, 200),
+    ]
+    asked *= 50
+    sent = "".join(f"GET {each} HTTP/1.1\r\nHost: localhost\r\n\r\n" for each, _ in asked)
+    with connect(server, sent.encode()) as connection:
+        for where, expected in asked:
+            status, _, body = read_answer(connection)
+            assert status == expected, where
+            assert (body == CONTENT) is (where == path)
+
+
+def test_many_requests_without_reading_take_little_memory(server: Server) -> None:
+    """Whoever asks for a blob again and again and reads nothing is served no faster than they read."""
+    content = random.Random(11).randbytes(200_000)
+    where = server.http.post("/v1/blobs", content=content).headers["location"]
+    server.http.get(where)
+    before = server.memory_bytes()
+    with connect(server, f"GET {where} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 500) as connection:
+        assert read_answer(connection)[2] == content
+        time.sleep(0.5)
+        assert server.memory_bytes() - before < 50_000_000
+        for _ in range(499):
+            status, _, body = read_answer(connection)
+            assert (status, body) == (200, content)
+
+
+@pytest.mark.parametrize("lines", ["HTTP/1.0\r\n", "HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"])
+def test_a_connection_ends_where_the_client_says_so(server: Server, path: str, lines: str) -> None:
+    """After the whole answer, for what is there and for what is not."""
+    head = "Host: localhost\r\n" if "1.0" in lines else ""
+    for where, status in ((path, b"200"), (f"{path}0", b"400")):
+        with connect(server, f"GET {where} {lines}{head}\r\n".encode()) as connection:
+            received = read_to_end(connection)
+        assert received.startswith(b"HTTP/1.1 " + status)
+        assert b"connection: close" in received
+        assert received.endswith(CONTENT) is (status == b"200")
+
+
+def test_a_body_that_nobody_asked_for_is_passed_over(server: Server, path: str) -> None:
+    """GET with a body is answered like one without, and the request after it as well."""
+    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+    with connect(server, f"{head}Content-Length: 5\r\n\r\nhello{head}\r\n".encode()) as connection:
+        assert [read_answer(connection)[2] for _ in range(2)] == [CONTENT, CONTENT]

@@ -27,13 +27,16 @@ def own(tmp_path_factory):
 def test_keys_count_from_when_they_are_made_until_they_are_revoked(own: Server) -> None:
     """A running server that was open to this machine asks for a key once there is one, and forgets a revoked one."""
     assert own.http.get("/v1/readers").status_code == 200
+    assert own.http.get("/v1/blobs/x").status_code == 400
     ada, ada_id = make_key(own, "ada")
     bob, _ = make_key(own, "bob")
-    assert is_problem(own.http.get("/v1/readers"), 401, "unauthorized")
+    for path in ("/v1/blobs/x", "/v1/readers"):
+        assert is_problem(own.http.get(path), 401, "unauthorized")
     with own.client(ada) as client, own.client(bob) as other:
         stored = client.post("/v1/blobs", content=b"of ada")
         assert stored.status_code == 201
-        assert client.get(stored.headers["location"]).content == b"of ada"
+        for _ in range(3):
+            assert client.get(stored.headers["location"]).content == b"of ada"
         assert other.get(stored.headers["location"]).status_code == 404
         blobs("keys", "revoke", ada_id, "--store", own.store)
         assert is_problem(client.get(stored.headers["location"]), 401, "unauthorized")

@@ -1,6 +1,7 @@
 """Whether another tenant has something cannot be told: by no route, header, quota, and by no amount of work."""
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 import uvicorn
 
 from api.app import create_app
+from api.connection import BoundedConnection
 from blobs import Blobs, Settings
 from blobs.domain.limits import Limits
 from blobs.storage.local import LocalContentStore
@@ -44,7 +46,10 @@ def service(tmp_path_factory):
         limits=Limits(tenant_bytes_max=3_000_000),
     )
     with Blobs.open(settings) as blobs:
-        server = uvicorn.Server(uvicorn.Config(create_app(blobs), port=0, log_config=None, lifespan="on"))
+        connection = functools.partial(BoundedConnection, limits=settings.limits)
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(blobs), port=0, log_config=None, lifespan="on", http=connection)
+        )
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:
@@ -109,7 +114,7 @@ def work(monkeypatch):
 
     watch(SqliteSession, "read", lambda given: given[0])
     watch(SqliteSession, "write", lambda given: given[0].__qualname__)
-    for name in ("put", "writer", "read", "size", "path", "delete"):
+    for name in ("put", "writer", "read", "read_at_once", "state", "size", "path", "delete"):
         watch(LocalContentStore, name, lambda _: "")
     return done
 

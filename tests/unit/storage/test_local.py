@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import NotFoundError, StoreError
+from blobs.domain.errors import CorruptError, NotFoundError, StoreError
+from blobs.domain.limits import Limits
 from blobs.storage import packs as packs_module
+from blobs.storage.blob_store import BlobStore
 from blobs.storage.local import LocalContentStore
+from blobs.storage.sqlite import SqliteCatalog
 
 LARGE = bytes(range(256)) * 2000
 
@@ -272,3 +275,25 @@ def test_empty_packs_are_tidied_and_damaged_ones_are_not(folder):
         if not is_tidied:
             assert store.read(keys[1], 0, 99) == b"None 1"
         store.close()
+
+
+def test_bytes_that_changed_are_never_read_at_once(folder, tmp_path):
+    """Also where they were found sound before and are in memory: whoever writes to a pack is noticed."""
+    catalog = SqliteCatalog(tmp_path / "catalog.db")
+    blobs = BlobStore(LocalContentStore(folder), catalog, limits=Limits(), copies_folder=tmp_path / "copies")
+    content = b"as it was put " * 100
+    digest = blobs.put("a", content, media_type="text/plain").reference.digest
+    assert blobs.open("a", digest).read(0, 5) == content[:5]
+    for _ in range(2):
+        assert blobs.open_at_once("a", digest).read_at_once(0, 5) == content[:5]
+    (pack,) = (folder / "packs").iterdir()
+    with pack.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"X")
+    with pytest.raises(BlockingIOError):
+        blobs.open_at_once("a", digest).read_at_once(0, 5)
+    with pytest.raises(CorruptError):
+        blobs.open("a", digest).read(0, 5)
+    with pytest.raises(BlockingIOError):
+        blobs.open_at_once("a", digest).read_at_once(0, 5)
+    blobs.close()
