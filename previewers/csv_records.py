@@ -22,6 +22,7 @@ from blobs.reading.source import BytesSource, Source
 from blobs.reading.stretches import (
     STRETCH_BYTES_MAX,
     Needle,
+    Octets,
     Stretch,
     Trust,
     line_blocks,
@@ -137,7 +138,7 @@ class RecordIndex:
 
     `count` is their number without blank lines, `width` the most cells one has, `first_width` the cells of the first
     and `odd` how many have another number. `is_unclosed` says that the last quoted cell never ends, `open_lines` over
-    how many line ends.
+    how many line ends, `is_well_formed` that every quote stands where a writer would put it.
     """
 
     def __init__(self, source: Source, start: int, grammar: Grammar, index: Index | None = None) -> None:
@@ -154,15 +155,16 @@ class RecordIndex:
         self._is_open = False
         self.open_lines = 0
         self.is_unclosed = False
+        self.is_well_formed = True
         if index is None:
             self._find(start)
         else:
-            self.count, self.width, self.first_width, self.odd = index.facts["records"]
+            self.count, self.width, self.first_width, self.odd, self.is_well_formed = index.facts["records"]
             self.marks = index.places["records"]
 
     def facts(self) -> list[int]:
         """What an index notes of it under `records`, beside its `marks`."""
-        return [self.count, self.width, self.first_width, self.odd]
+        return [self.count, self.width, self.first_width, self.odd, self.is_well_formed]
 
     def _find(self, start: int) -> None:
         for at, block in line_blocks(self._source, start):
@@ -170,6 +172,7 @@ class RecordIndex:
         if self._is_open:
             self._keep(np.array([self._record_at]), np.array([1]), np.array([self._delimiters + 1]))
         self.is_unclosed = self._is_open
+        self.is_well_formed = self.is_well_formed and not self._is_open
 
     def records(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Records `start` up to `stop`: where each begins, and its bytes."""
@@ -197,24 +200,25 @@ class RecordIndex:
             raw = self._source.read(begin, end) if end - begin <= STRETCH_BYTES_MAX else b""
             yield ItemRange(span.start, min(span.stop, self.count)), raw
 
-    def _trust(self, needle: Needle, raw: bytes) -> Trust:
+    def _trust(self, needle: Needle, octets: Octets) -> Trust:
         """A cell's text lies in one piece in its record, quotes apart; beside it lies what parts cells."""
         mark = self._grammar.delimiter.encode()
-        has_quotes = self._grammar.is_quoted and b'"' in raw
-        if has_quotes and not are_well_formed(raw, self._grammar):
+        if not self.is_well_formed and not are_well_formed(octets, self._grammar):
             return Trust.NONE
         if needle.literal is not None:
             wanted = needle.literal.encode()
             if self._grammar.is_quoted and b'"' in wanted:
                 return Trust.NONE
             return Trust.CANDIDATES if mark in wanted or b"\n" in wanted or b"\r" in wanted else Trust.EXACT
+        raw = bytes(octets)
+        has_quotes = self._grammar.is_quoted and b'"' in raw
         if needle.is_anchored or (has_quotes and (b'""' in raw or _has_quoted_lines(raw))):
             return Trust.NONE
         return Trust.CANDIDATES
 
-    def _starts(self, begin: int, raw: bytes) -> Positions:
+    def _starts(self, begin: int, raw: Octets) -> Positions:
         del begin
-        return np.array([at for at, _ in each_record(BytesSource(raw), 0, self._grammar)], np.int64)
+        return np.array([at for at, _ in each_record(BytesSource(bytes(raw)), 0, self._grammar)], np.int64)
 
     def place(self, record: int) -> int:
         """Where a record begins; past the last one, the end of the source."""
@@ -253,6 +257,7 @@ class RecordIndex:
         self._delimiters = len(delimiters) - int(before[-1])
 
     def _add_by_line(self, at: int, block: bytes) -> None:
+        self.is_well_formed = False
         starts, sizes, widths = [], [], []
         for line in block.splitlines(keepends=True):
             delimiters, self._is_open = self._grammar.scan(line, is_open=self._is_open)
@@ -281,8 +286,10 @@ class RecordIndex:
         self.count += len(starts)
 
 
-def are_well_formed(records: bytes, grammar: Grammar) -> bool:
+def are_well_formed(records: Octets, grammar: Grammar) -> bool:
     """Whole records have quotes only where a writer would put them, and close all of them."""
+    if not grammar.is_quoted:
+        return True
     octets = np.frombuffer(records, np.uint8)
     quotes = np.flatnonzero(octets == _QUOTE)
     return len(quotes) % 2 == 0 and _is_well_formed(octets, quotes, grammar, is_open=False)

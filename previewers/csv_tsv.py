@@ -20,7 +20,7 @@ from previewers.json_sniff import are_lines, is_document, utf8_head
 from previewers.text_index import TextIndex, text_index
 
 TSV = "text/tab-separated-values"
-_RECIPE = "csv/2"
+_RECIPE = "csv/3"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_LINES = 20

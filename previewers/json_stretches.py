@@ -1,8 +1,8 @@
 """What the bytes of JSON text tell a search of its values, which sees them as compact JSON."""
 
-import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from blobs.domain.ranges import ItemRange
 from blobs.reading.stretches import STRETCH_BYTES, STRETCH_BYTES_MAX, Needle, Stretch, Trust
 from previewers.json_structure import Outline
 
-_REWRITTEN = re.compile(rb"\\[ubf/]")
+_REWRITTEN = rb"\\[ubf/]"
 """Escapes that may be written otherwise in compact JSON."""
-_REWRITTEN_AS_ASCII = re.compile(rb"\\(?:[bf/]|u00[0-7]|u017[fF]|u212[aA])")
+_REWRITTEN_AS_ASCII = rb"\\(?:[bf/]|u00[0-7]|u017[fF]|u212[aA])"
 """Those of them that stand for something of ASCII, also for a letter of which one beyond it is the other case."""
 
 _STRUCTURE = frozenset('"\\{}[],')
@@ -31,23 +31,26 @@ def trust(needle: Needle) -> Trust:
     return Trust.CANDIDATES
 
 
-def rewritten(needle: Needle) -> re.Pattern[bytes]:
-    """What in the bytes may hide a literal: an entry with such an escape must be looked at."""
-    return _REWRITTEN_AS_ASCII if needle.pattern.isascii() else _REWRITTEN
+def rewritten(needle: Needle) -> Any:
+    """What in the bytes may hide a literal, for RE2: an entry with such an escape must be looked at."""
+    import re2  # heavy: only who searches loads it
+
+    return re2.compile(_REWRITTEN_AS_ASCII if needle.pattern.isascii() else _REWRITTEN)
 
 
 def entry_stretches(text: memoryview, found: Outline, span: ItemRange, needle: Needle) -> Iterator[Stretch]:
     """Runs of the entries of a range, which lie in order; one that is too large to be copied tells nothing."""
     begins = np.frombuffer(found.begins, np.int64)
+    also = rewritten(needle)
     first = span.start
     while first < span.stop:
         begin = int(begins[first])
         following = max(first + 1, min(span.stop, int(np.searchsorted(begins, begin + STRETCH_BYTES))))
-        raw = bytes(text[begin : found.stops[following - 1]][: STRETCH_BYTES_MAX + 1])
+        raw = text[begin : found.stops[following - 1]]
         is_held = len(raw) <= STRETCH_BYTES_MAX
         told = Trust.CANDIDATES if is_held else Trust.NONE
         starts = partial(_starts, begins, first, following)
-        yield Stretch(raw if is_held else b"", told, partial(int, first), starts, rewritten(needle))
+        yield Stretch(raw if is_held else b"", told, partial(int, first), starts, also)
         first = following
 
 

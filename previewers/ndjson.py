@@ -19,7 +19,7 @@ from blobs.reading.decoding import UTF8, Encoding, detect
 from blobs.reading.index import Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Sample, Table, View
 from blobs.reading.source import BytesSource, Source
-from blobs.reading.stretches import Needle, Stretch, Trust, marked_runs, marked_stretches
+from blobs.reading.stretches import Needle, Octets, Stretch, Trust, marked_runs, marked_stretches
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
 from previewers.json_stretches import rewritten, trust
@@ -105,7 +105,7 @@ class NdjsonView(BaseView):
             also=rewritten(needle),
         )
 
-    def _starts(self, begin: int, raw: bytes) -> NDArray[np.int64]:
+    def _starts(self, begin: int, raw: Octets) -> NDArray[np.int64]:
         rows = takewhile(lambda row: row[0] < begin + len(raw), self._good_lines(begin))
         return np.array([at - begin for at, _ in rows], np.int64)
 

@@ -10,7 +10,7 @@ from blobs.reading.decoding import Encoding, detect, recognise
 from blobs.reading.index import pack, unpack
 from blobs.reading.reader import Confidence, Sample, View
 from blobs.reading.source import Source
-from blobs.reading.stretches import Needle, Stretch, Trust, line_blocks, line_starts
+from blobs.reading.stretches import Needle, Octets, Stretch, Trust, has_carriage_return, line_runs, line_starts
 from previewers.terminal import steers, without_escapes
 from previewers.text_index import RECIPE, TextIndex
 
@@ -52,15 +52,18 @@ class TextView(BaseView):
 
     def _stretches(self, span: ItemRange, needle: Needle) -> Iterator[Stretch]:
         start, stop = self.index.line_byte(span.start), self.index.line_byte(span.stop)
-        for at, raw in line_blocks(self.source, max(start, len(self.encoding.mark))):
+        text = self.source.buffer()
+        for at, end in line_runs(text, max(start, len(self.encoding.mark))):
             if at >= stop:
                 return
-            yield Stretch(raw, self._trust(raw, needle), partial(self.index.byte_line, at), partial(line_starts, raw))
+            raw = text[at:end]
+            first, starts = partial(self.index.byte_line, at), partial(line_starts, raw)
+            yield Stretch(raw, self._trust(raw, needle), first, starts, are_lines=True)
 
-    def _trust(self, raw: bytes, needle: Needle) -> Trust:
-        if self.index.has_steering and steers(raw):
+    def _trust(self, raw: Octets, needle: Needle) -> Trust:
+        if self.index.has_steering and steers(bytes(raw)):
             return Trust.NONE
-        if b"\r" in raw and (needle.is_regex or "\r" in needle.pattern):
+        if (needle.is_regex or "\r" in needle.pattern) and has_carriage_return(raw):
             return Trust.NONE if needle.is_anchored else Trust.CANDIDATES
         return Trust.EXACT
 

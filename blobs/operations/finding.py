@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from blobs.domain.errors import ToolInputError
+from blobs.operations.literals import Literal
 from blobs.operations.tools import SearchCall
-from blobs.reading.stretches import Needle, Positions, Stretch
+from blobs.reading.stretches import Needle, Octets, Positions, Stretch, count_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Pattern:
     def __init__(self, call: SearchCall) -> None:
         self.needle = Needle(call.pattern, is_regex=call.regex, ignore_case=call.ignore_case)
         self._engine = self._compiled(call.pattern, "")
+        self._literal = None if call.regex else Literal.of(call.pattern, ignore_case=call.ignore_case)
         self._may_span = not re.search(r"\\[AzZ]|\(\?|\$|\^", call.pattern) if call.regex else "\n" not in call.pattern
 
     def search(self, text: str) -> tuple[int, int] | None:
@@ -44,21 +46,33 @@ class Pattern:
         import numpy as np
 
         raw = stretch.raw
-        is_begun = self._in_bytes.search(raw) is not None
+        begins = self._begins(stretch)
+        is_begun = len(begins) > 0 if begins is not None else self._in_bytes.search(raw) is not None
         extra = [] if stretch.also is None else [each.start() for each in stretch.also.finditer(raw)]
         if not is_begun and not extra:
             return None
         starts = stretch.starts()
-        found = self._places(raw, starts) if is_begun else np.zeros(0, np.int64)
-        return Hits(np.union1d(found, _items_at(starts, extra)) if extra else found, found)
+        if not is_begun:
+            found: Positions = np.zeros(0, np.int64)
+        else:
+            found = self._places(raw, starts) if begins is None else _items_at(starts, begins)
+        return Hits(np.union1d(found, _items_at(starts, np.array(extra))) if extra else found, found)
 
-    def _places(self, raw: bytes, starts: Positions) -> Positions:
+    def count(self, stretch: Stretch) -> int:
+        """How many items of a stretch the pattern matches in the bytes of."""
+        begins = self._begins(stretch) if stretch.are_lines else None
+        if begins is not None:
+            return count_lines(stretch.raw, begins)
+        hits = self.hits(stretch)
+        return 0 if hits is None else len(hits.matched)
+
+    def _begins(self, stretch: Stretch) -> "Positions | None":
+        """Where the pattern begins in the bytes; None where the engine is to be asked."""
+        return None if self._literal is None else self._literal.begins(stretch.raw)
+
+    def _places(self, raw: Octets, starts: Positions) -> Positions:
         import numpy as np
 
-        if not self.needle.is_regex and not self.needle.ignore_case:
-            # Python's own engine finds many hits of a literal sooner, and cannot run long with one.
-            wanted = re.compile(re.escape(self.needle.pattern.encode()))
-            return _items_at(starts, [each.start() for each in wanted.finditer(raw)])
         begins = starts.tolist()
         places: list[int] = []
         at = begins[0]
@@ -93,9 +107,9 @@ class Pattern:
             ) from None
 
 
-def _items_at(starts: Positions, places: list[int]) -> Positions:
+def _items_at(starts: Positions, places: Positions) -> Positions:
     """The items in which ascending places lie, each once."""
     import numpy as np
 
-    found: Positions = np.searchsorted(starts, np.array(places, np.int64), "right") - 1
+    found: Positions = np.searchsorted(starts, places, "right") - 1
     return found[(np.diff(found, prepend=-1) > 0) & (found >= 0)]

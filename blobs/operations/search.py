@@ -118,13 +118,13 @@ class _Hunt:
             yield from self._each(ItemRange(self.position, min(span.stop, first + len(stretch.starts()))))
             self.bytes = looked_at
             return
+        if self._is_count_enough(stretch):
+            self.counted += self._pattern.count(stretch)  # earlier stretches had matches, so all of this is in the span
+            return
         hits = self._pattern.hits(stretch)
         if hits is None:
             return
         first = stretch.first()
-        if self.is_counting and stretch.trust is Trust.EXACT and self._columns is None:
-            self.counted += int(((hits.matched >= span.start - first) & (hits.matched < span.stop - first)).sum())
-            return
         wanted = [first + place for place in hits.places.tolist() if span.start <= first + place < span.stop]
         for run in _runs(wanted):
             items = self._view.items(ItemRange(run[0], run[-1] + 1))
@@ -136,7 +136,15 @@ class _Hunt:
                     hit = self._first([(name, exact_json.clean(text)) for name, text in texts])
                     if hit is not None:
                         yield index, *hit
+                        if self._is_count_enough(stretch):
+                            matched = hits.matched + first
+                            self.counted += int(((matched > index) & (matched < span.stop)).sum())
+                            return
                     number = next(awaited, -1)
+
+    def _is_count_enough(self, stretch: Stretch) -> bool:
+        """The rest of the matches of a stretch need only be counted, and its bytes tell how many they are."""
+        return self.is_counting and stretch.trust is Trust.EXACT and self._columns is None
 
     def _each(self, span: ItemRange) -> Iterator[_Match]:
         """Look at every item of the range, until the time is over."""

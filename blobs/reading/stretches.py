@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blobs.domain.ranges import ItemRange
 from blobs.reading.index import Offsets
@@ -15,8 +15,10 @@ if TYPE_CHECKING:  # it takes long to load, and is needed where something was fo
     import numpy as np
     from numpy.typing import NDArray
 
-STRETCH_BYTES = 256 * 1024
+STRETCH_BYTES = 512 * 1024
 """What is looked at together: it stays in the caches while it is scanned."""
+_FIRST_BYTES = 32 * 1024
+"""What is looked at first: the first hits of a frequent pattern are told sooner."""
 STRETCH_BYTES_MAX = 64 * 1024 * 1024
 """Items that are so large are looked at one by one."""
 
@@ -25,6 +27,9 @@ Positions: TypeAlias = "NDArray[np.int64]"
 _UNSCANNABLE = re.compile(r"\\[AzZCQ]|\(\?[a-zA-Z]*-")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _LF, _CR = 10, 13
+_LINE_END_BYTES = 4 * 1024
+
+Octets: TypeAlias = bytes | memoryview
 
 
 class Trust(Enum):
@@ -67,14 +72,16 @@ class Needle:
 class Stretch:
     """Consecutive whole items: their bytes, and what is worked out only where something was found in those.
 
-    `first` tells the number of the first item, `starts` where in `raw` each begins.
+    `first` tells the number of the first item, `starts` where in `raw` each begins; `are_lines` says that a line is an
+    item. `also` is an expression of RE2.
     """
 
-    raw: bytes
+    raw: Octets
     trust: Trust
     first: Callable[[], int]
     starts: Callable[[], Positions]
-    also: re.Pattern[bytes] | None = None
+    also: Any = None
+    are_lines: bool = False
 
 
 def line_blocks(source: Source, start: int, size_bytes: int = STRETCH_BYTES) -> Iterator[tuple[int, bytes]]:
@@ -93,18 +100,67 @@ def line_blocks(source: Source, start: int, size_bytes: int = STRETCH_BYTES) -> 
         wanted = size_bytes
 
 
-def line_starts(raw: bytes) -> Positions:
+def line_runs(text: memoryview, start: int, size_bytes: int = STRETCH_BYTES) -> Iterator[tuple[int, int]]:
+    """Runs of whole lines from `start` on, of about that size, the first ones smaller: where each begins and ends."""
+    at, room = start, min(_FIRST_BYTES, size_bytes)
+    while at < len(text):
+        end = at + room
+        end = _line_end(text, at, end) if end < len(text) else len(text)
+        room *= 2
+        if end > at:
+            yield at, end
+            at, room = end, min(room, size_bytes)
+
+
+def _line_end(text: memoryview, begin: int, end: int) -> int:
+    """The end of the last line that ends between two places, `begin` where none does; a CR may be half of a line end at
+    the last of them.
+    """
+    stop = end
+    while stop > begin:
+        at = max(begin, stop - _LINE_END_BYTES)
+        piece = bytes(text[at:stop])
+        cut = max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, len(piece) - (stop == end))) + 1
+        if cut:
+            return at + cut
+        stop = at
+    return begin
+
+
+def has_carriage_return(raw: Octets) -> bool:
+    """A CR is in the bytes."""
+    import numpy as np
+
+    return bool((np.frombuffer(raw, np.uint8) == _CR).any())
+
+
+def line_starts(raw: Octets) -> Positions:
     """Where each line begins in bytes that begin one; LF, CRLF and CR end lines."""
     import numpy as np
 
     octets = np.frombuffer(raw, np.uint8)
     is_end = octets == _LF
-    if b"\r" in raw:
-        is_cr = octets == _CR
+    is_cr = octets == _CR
+    if is_cr.any():
         is_cr[:-1] &= octets[1:] != _LF
         is_end |= is_cr
     starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(is_end) + 1))
     return starts[:-1] if starts[-1] == len(raw) else starts
+
+
+def count_lines(raw: Octets, places: Positions) -> int:
+    """In how many lines ascending places lie; LF, CRLF and CR end lines."""
+    import numpy as np
+
+    if not len(places):
+        return 0
+    octets = np.frombuffer(raw, np.uint8)
+    is_end = octets == _LF
+    is_last = np.logical_or.reduceat(is_end, places)  # a line ends between this place and the next
+    if not is_last[:-1].all() and has_carriage_return(raw):
+        is_end |= octets == _CR
+        is_last = np.logical_or.reduceat(is_end, places)
+    return int(np.count_nonzero(is_last[:-1])) + 1
 
 
 def marked_stretches(
@@ -113,9 +169,9 @@ def marked_stretches(
     marked_items: int,
     span: ItemRange,
     *,
-    trust: Callable[[bytes], Trust],
-    starts: Callable[[int, bytes], Positions],
-    also: re.Pattern[bytes] | None = None,
+    trust: Callable[[Octets], Trust],
+    starts: Callable[[int, Octets], Positions],
+    also: Any = None,
 ) -> Iterator[Stretch]:
     """Stretches from mark to mark, where every `marked_items`th item begins at the next of `marks`.
 
@@ -124,10 +180,11 @@ def marked_stretches(
     """
     import numpy as np
 
+    text = source.buffer()
     for items, begin, end in marked_runs(source, marks, marked_items, span, size_bytes=STRETCH_BYTES):
         number = partial(int, items.start)
         if end - begin <= STRETCH_BYTES_MAX:
-            raw = source.read(begin, end)
+            raw = text[begin:end]
             yield Stretch(raw, trust(raw), number, partial(starts, begin, raw), also)
         else:
             nowhere: Positions = np.zeros(len(items), np.int64)

@@ -15,6 +15,7 @@ import previewers.json_stretches
 import previewers.ndjson
 import previewers.text
 from blobs.domain.errors import BlobsError
+from blobs.operations import literals as literal_search
 from blobs.operations.search import search
 from blobs.operations.tools import SearchCall
 from blobs.reading import stretches
@@ -45,7 +46,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(previewers.json_stretches, "STRETCH_BYTES", 12)
     monkeypatch.setattr(previewers.csv_records, "RECORDS_PER_MARK", 2)
     monkeypatch.setattr(previewers.ndjson, "ROWS_PER_MARK", 2)
-    monkeypatch.setattr(previewers.text, "line_blocks", partial(stretches.line_blocks, size_bytes=12))
+    monkeypatch.setattr(previewers.text, "line_runs", partial(stretches.line_runs, size_bytes=12))
+    monkeypatch.setattr(literal_search, "STRETCH_BYTES", 5)
 
 
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
