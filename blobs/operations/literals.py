@@ -43,16 +43,15 @@ class Literal:
         """Where it begins in UTF-8 text, ascending; None where only an engine that knows all letters can tell."""
         import numpy as np
 
-        octets = np.frombuffer(raw, np.uint8)
         if not self._order:
-            self._choose(octets[:_SAMPLE_BYTES])
+            self._choose(np.frombuffer(raw[:_SAMPLE_BYTES], np.uint8))
         places = None if self._is_frequent else self._rarest(raw)
         if places is not None and not places:
             return np.zeros(0, np.int64)
         if self._has_twins and any(twin.search(raw) for twin in self._twins):
             return None
         if places is None:
-            return self._everywhere(octets)
+            return self._everywhere(np.frombuffer(raw, np.uint8))
         begins = sorted(place - self._order[0] for place in places)
         return np.array([begin for begin in begins if begin >= 0 and self._is_at(raw, begin)], np.int64)
 

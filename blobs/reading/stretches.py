@@ -27,7 +27,7 @@ Positions: TypeAlias = "NDArray[np.int64]"
 _UNSCANNABLE = re.compile(r"\\[AzZCQ]|\(\?[a-zA-Z]*-")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _LF, _CR = 10, 13
-_LINE_END_BYTES = 4 * 1024
+_LINE_END_BYTES = 512
 
 Octets: TypeAlias = bytes | memoryview
 
