@@ -43,15 +43,12 @@ class SqlEngine:
     ) -> None:
         self.tables = dict(tables)
         self._descriptors: list[int] = []
-        self._connection = _opened()
+        self._connection, known = _opened()
         self.names: dict[str, str] = {}
         """What each table is called in SQL, as a model would write it."""
         try:
-            for name, value in _settings(memory_bytes, threads, temp_dir).items():
-                self._connection.execute(f"SET {name}={_literal(value)}")
-            self._connection.execute("SET enable_progress_bar=false")
-            self._connection.execute("SET TimeZone='UTC'")
-            self._connection.execute(f"SET max_execution_time={deadline_ms}")
+            wanted = _settings(memory_bytes, threads, deadline_ms) | {"temp_directory": temp_dir or ""}
+            _set(self._connection, {name: value for name, value in wanted.items() if known.get(name) != value})
             paths = {name: self._neutral(path) for name, path in self.tables.items()}
             self._make_views(paths)
             self._lock(paths)
@@ -152,10 +149,11 @@ class SqlEngine:
         self._connection.execute("SET lock_configuration=true")  # the last: nothing can be set after it
 
 
-def open_ahead() -> None:
+def open_ahead(*, memory_bytes: int, deadline_ms: int) -> None:
     """Open the database that the next engine of this process uses, for a process that forks one for each query.
 
-    It has no thread yet, so that a fork is sound; opening and the first query over Parquet take 30 ms.
+    It has no thread yet, so that a fork is sound; opening and the first query over Parquet take 30 ms. What the engine
+    will probably be given is set beforehand: a setting takes a third of a millisecond.
     """
     connection = duckdb.connect(":memory:", config=_SHUT)
     with suppress(OSError, duckdb.Error), tempfile.TemporaryDirectory(prefix="sql-") as folder:
@@ -164,13 +162,16 @@ def open_ahead() -> None:
         connection.execute(f"CREATE VIEW ahead AS SELECT * FROM read_parquet({path})")  # noqa: S608  # ours
         connection.sql(f"SELECT * FROM ({_USUAL})").to_arrow_reader().read_all()  # noqa: S608  # ours
         connection.execute("DROP VIEW ahead")
-    _ahead.append(connection)
+    settings = _settings(memory_bytes, 1, deadline_ms)
+    _set(connection, settings)
+    _ahead.append((connection, settings))
 
 
 _USUAL = "SELECT b, count(*), sum(a), avg(a), min(a), max(b) FROM ahead WHERE a >= 0 GROUP BY b ORDER BY b LIMIT 9"
 """A query of the usual kind: what it touches is in memory and known to the catalog then."""
 
-_ahead: list[duckdb.DuckDBPyConnection] = []
+_ahead: list[tuple[duckdb.DuckDBPyConnection, dict[str, str]]] = []
+"""The database that was opened ahead, and what is set in it."""
 _forked: list[duckdb.DuckDBPyConnection] = []
 """The connection that this process, a fork, has to the database that was opened ahead."""
 
@@ -183,34 +184,38 @@ _SHUT: dict[str, str | bool | int | float | list[str]] = {
     "allow_unsigned_extensions": "false",
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
+    "secret_directory": "/nonexistent",
+    "home_directory": "/nonexistent",
+    "extension_directory": "/nonexistent",
 }
 """What every database is opened with."""
 
 
-def _opened() -> duckdb.DuckDBPyConnection:
-    """A connection of its own to the database that was opened ahead, else to a new one."""
-    # A cursor draws random numbers of its own: those of the connection before the fork would repeat.
+def _opened() -> tuple[duckdb.DuckDBPyConnection, dict[str, str]]:
+    """A connection of its own to the database that was opened ahead, else to a new one; and what is set there."""
     if not _ahead:
-        return duckdb.connect(":memory:", config=_SHUT)
-    _forked.append(_ahead.pop().cursor())
-    return _forked[0]
+        return duckdb.connect(":memory:", config=_SHUT), {}
+    # A cursor draws random numbers of its own: those of the connection before the fork would repeat.
+    connection, settings = _ahead.pop()
+    _forked.append(connection.cursor())
+    return _forked[0], settings
 
 
-def _settings(memory_bytes: int, threads: int, temp_dir: str | None) -> dict[str, str]:
-    """What is set for one query."""
-    settings = {
-        "memory_limit": f"{memory_bytes // 2**20}MiB",
-        "temp_directory": temp_dir or "",
+def _settings(memory_bytes: int, threads: int, deadline_ms: int) -> dict[str, str]:
+    """What is set for one query beside where it may spill to."""
+    memory = f"{memory_bytes // 2**20}MiB"
+    return {
+        "memory_limit": memory,
+        "max_temp_directory_size": memory,
         "threads": str(threads),
+        "max_execution_time": str(deadline_ms),
+        "TimeZone": "UTC",
     }
-    if temp_dir:
-        settings |= {
-            "max_temp_directory_size": f"{memory_bytes // 2**20}MiB",
-            "secret_directory": temp_dir,
-            "home_directory": temp_dir,
-            "extension_directory": temp_dir,
-        }
-    return settings
+
+
+def _set(connection: duckdb.DuckDBPyConnection, settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
+        connection.execute(f"SET GLOBAL {name}={_literal(value)}")
 
 
 def _literal(text: str) -> str:

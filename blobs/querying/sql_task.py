@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from blobs.domain.errors import CallerError, ToolInputError
-from blobs.domain.limits import KIB, MIB
+from blobs.domain.limits import KIB, MIB, Limits
 from blobs.domain.media_type import PARQUET
 from blobs.querying import sql_errors
 from blobs.querying.columnar import Sink
@@ -92,7 +92,9 @@ def _size(path: str) -> int:
 
 def warm_up() -> None:
     """Open the database before cells are forked, so that no query waits for it."""
-    open_ahead()
+    limits = Limits()
+    deadline_ms = int(limits.call_ms_max * _DEADLINE_SHARE)
+    open_ahead(memory_bytes=limits.cell_memory_bytes_max // 2, deadline_ms=deadline_ms)
 
 
 @contextmanager
@@ -136,7 +138,8 @@ def _results(
         result_column(name, kind, huge_as_text=huge_as_text)
         for name, kind in zip(bound.columns, bound.types, strict=True)
     ]
-    relation = engine.relation(_selection(columns, inner))
+    is_as_it_is = not any(each.stored or each.shown for each in columns)
+    relation = bound if is_as_it_is else engine.relation(_selection(columns, inner))
     shown = ShownRows(columns, bytes_max=call.bytes_max, rows_max=call.rows_max, cell_chars_max=call.cell_chars_max)
     reader = relation.to_arrow_reader(_BATCH_ROWS)
     stored.expect(columns, reader.schema, is_wanted=call.save)
