@@ -26,6 +26,9 @@ from blobs.storage.catalog import Catalog
 LIGHT_BYTES_MAX = 1 * MIB
 """Up to this size light formats are read in the server's process: a cell costs more than the work."""
 
+SEARCHED_BYTES_MAX = 4 * MIB
+"""Up to this size they are searched there too if there is an index: most of it is a pass of RE2 over the bytes."""
+
 MEMORY_BYTES_MAX = 1 * MIB
 """Of the bytes that a task answers: what is longer goes through a file in the scratch folder."""
 
@@ -110,8 +113,10 @@ class Workshop:
         wanted = {**arguments, "reader": reader}
         if not always_in_cell and blob.size <= LIGHT_BYTES_MAX and self._is_light(reader):
             return self._here(blob, wanted)
-        if not always_in_cell and beside and arguments["op"] == "read" and self._is_light(reader):
-            done = self._by_index(blob, wanted, beside)
+        if not always_in_cell and beside and self._is_light(reader):
+            if arguments["op"] == "search" and blob.size <= SEARCHED_BYTES_MAX:
+                return self._here(blob, wanted, beside)
+            done = self._by_index(blob, wanted, beside) if arguments["op"] == "read" else None
             if done is not None:
                 return done
         return self._in_cell(blob, wanted, beside, wall_ms=wall_ms)
@@ -158,16 +163,19 @@ class Workshop:
         plug_in = self.registry.by_name(reader)
         return plug_in is not None and plug_in.is_light and plug_in.is_built_in
 
-    def _here(self, blob: StoredBlob, arguments: Mapping[str, Any]) -> Done:
+    def _here(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...] = ()) -> Done:
         payload = io.BytesIO()
-        try:
-            value = view_task.work(BytesSource(blob.read(0, blob.size)), arguments, payload, registry=self.registry)
-        except BlobsError:
-            raise
-        except Exception as fault:  # a reader's own fault is no caller's: it is told as that of one in a cell
-            _log.exception("reader: %s", arguments.get("reader"))
-            error = {"code": "internal_error", "message": type(fault).__name__, "hint": ""}
-            raise TaskFailure(Outcome("error", error=error)) from fault
+        source = BytesSource(blob.read(0, blob.size))
+        with ExitStack() as files:
+            indexes = _indexes(beside, files)
+            try:
+                value = view_task.work(source, arguments, payload, registry=self.registry, indexes=indexes)
+            except BlobsError:
+                raise
+            except Exception as fault:  # a reader's own fault is no caller's: it is told as that of one in a cell
+                _log.exception("reader: %s", arguments.get("reader"))
+                error = {"code": "internal_error", "message": type(fault).__name__, "hint": ""}
+                raise TaskFailure(Outcome("error", error=error)) from fault
         payload.seek(0)
         return Done(value, payload)
 
@@ -176,14 +184,12 @@ class Workshop:
         payload = io.BytesIO()
         with ExitStack() as files:
             source = files.enter_context(closing(FileSource(blob.path())))
-            indexes = {each.name: files.enter_context(closing(FileSource(each.path))).buffer() for each in beside}
+            indexes = _indexes(beside, files)
             if sum(map(facts_bytes, indexes.values())) > LIGHT_BYTES_MAX:
                 return None
             bounded = BoundedSource(source, LIGHT_BYTES_MAX)
             try:
-                value = view_task.work(
-                    bounded, arguments, payload, registry=self.registry, indexes=view_task.indexes_of(indexes)
-                )
+                value = view_task.work(bounded, arguments, payload, registry=self.registry, indexes=indexes)
             except BlobsError:
                 raise
             except TooMuchReadError:
@@ -200,6 +206,12 @@ class Workshop:
         arguments = {**arguments, "readers_dir": self.readers_dir}
         files = (CellFile("blob", blob.path()), *beside)
         return self.task("view", arguments, files, wall_ms=wall_ms, result_bytes=self.limits.blob_bytes_max)
+
+
+def _indexes(beside: tuple[CellFile, ...], files: ExitStack) -> dict[str, memoryview]:
+    """The indexes among the files beside a blob by their readers; they are closed with `files`."""
+    buffers = {each.name: files.enter_context(closing(FileSource(each.path))).buffer() for each in beside}
+    return view_task.indexes_of(buffers)
 
 
 def answer_of(task: str, outcome: Outcome) -> Any:

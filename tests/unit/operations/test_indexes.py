@@ -11,7 +11,7 @@ from blobs.domain import exact_json
 from blobs.domain.digest import Digest
 from blobs.operations import view_task
 from blobs.operations.indexes import INDEXED_BYTES_MIN
-from blobs.operations.workshop import Workshop
+from blobs.operations.workshop import SEARCHED_BYTES_MAX, Workshop
 from blobs.reading.source import BytesSource, Source
 from blobs.storage.blob_store import StoredBlob
 
@@ -212,6 +212,21 @@ def test_a_few_items_are_read_without_a_cell(service: Blobs, monkeypatch: pytest
     assert chat.call("blob_read", {"blob": "blob2", "start": 2}) == whole[2]
     with pytest.raises(AssertionError, match="a cell was used"):
         chat.call("blob_read", {"blob": "blob2", "start": 1})
+
+
+@pytest.mark.parametrize("reader", MAKERS)
+def test_a_blob_of_a_few_megabytes_is_searched_without_a_cell(
+    reader: str, service: Blobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its index; what is larger is searched in a cell."""
+    chat = service.conversation()
+    chat.attach(MAKERS[reader](SMALL))
+    chat.attach(MAKERS[reader](SEARCHED_BYTES_MAX + SMALL))
+    monkeypatch.setattr(Workshop, "task", no_cell)
+    answer = chat.call("blob_search", {"blob": "blob1", "pattern": "000020001"})
+    assert [each["item"] for each in answer["data"]["matches"]] == [1 if reader == "json" else 20_001]
+    with pytest.raises(AssertionError, match="a cell was used"):
+        chat.call("blob_search", {"blob": "blob2", "pattern": "000020001"})
 
 
 def no_cell(*_: Any, **__: Any) -> Any:
