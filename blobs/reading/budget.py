@@ -24,11 +24,14 @@ def clip(text: str, tokens_max: int) -> str:
         return text  # a token has at least one byte, and a character at most four
     if len(text) <= tokens_max * _COUNTED_CHARS_PER_TOKEN and count_tokens(text) <= tokens_max:
         return text
-    if _fitting(text, tokens_max, is_tail=False) == len(text):
+    whole, used = _fitting(text, tokens_max, tokens_max * 3, is_tail=False)
+    if whole == len(text):
         return text
+    chars_per_token = 0.99 * whole / max(used, 1)  # of this text: what comes next begins near its end
     room = tokens_max - count_tokens(mark(len(text)) + "…") - 2  # two, for the seams
-    head = _fitting(text, int(room * _HEAD_SHARE), is_tail=False)
-    tail = _fitting(text, room - count_tokens(text[:head]), is_tail=True)
+    share = int(room * _HEAD_SHARE)
+    head, used = _fitting(text, share, int(share * chars_per_token), is_tail=False)
+    tail, _ = _fitting(text, room - used, int((room - used) * chars_per_token), is_tail=True)
     while True:
         tail = min(tail, len(text) - head)
         left_out = len(text) - head - tail
@@ -42,16 +45,19 @@ def clip(text: str, tokens_max: int) -> str:
             head = safe_stop(text, head - min(head, over * 4))
 
 
-def _fitting(text: str, tokens_max: int, *, is_tail: bool) -> int:
-    """How many characters of the head (or tail) fit, found by secant steps: at least 97 % of the budget as a rule."""
-    fits, too_many, guess = 0, len(text) + 1, tokens_max * 4
+def _fitting(text: str, tokens_max: int, guess: int, *, is_tail: bool) -> tuple[int, int]:
+    """How many characters of the head (or tail) fit and their tokens, found by secant steps from a first guess.
+
+    They use at least 97 % of the budget as a rule.
+    """
+    fits, used, too_many = 0, 0, len(text) + 1
     for _ in range(_ROUNDS_MAX):
         length = _safe_length(text, guess, is_tail=is_tail)
         if length <= fits:
             break
         tokens = count_tokens(text[len(text) - length :] if is_tail else text[:length])
         if tokens <= tokens_max:
-            fits = length
+            fits, used = length, tokens
             if length == len(text) or tokens >= tokens_max * 0.97:
                 break
             guess = min(int(length * tokens_max / max(tokens, 1) * 0.995) + 1, len(text))
@@ -60,7 +66,7 @@ def _fitting(text: str, tokens_max: int, *, is_tail: bool) -> int:
             guess = int(length * tokens_max / tokens * 0.985)
         if not fits < guess < too_many:
             guess = (fits + too_many) // 2
-    return fits
+    return fits, used
 
 
 def _safe_length(text: str, length: int, *, is_tail: bool) -> int:
