@@ -1,14 +1,16 @@
 """JSON values as a table: one column a key, or one column of values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from blobs.domain import exact_json
-from blobs.reading.reader import JsonColumns, Table
+from blobs.reading.reader import JsonColumns, StartOverError, Table
 from previewers.json_structure import JsonBytes, first_byte, keys_of
 
 COLUMNS_MAX = 500
@@ -37,45 +39,104 @@ class Run:
 def table_of(runs: Callable[[], Iterator[Run]], *, alone: str) -> Table:
     """The table of JSON texts: objects give the union of their keys in order of first appearance.
 
-    Where a value is no object, or there are more than `COLUMNS_MAX` keys, the one column `alone` holds the values.
+    Where a value is no object, or there are more than `COLUMNS_MAX` keys, the one column `alone` holds the values. The
+    columns are found when they are asked for, which takes a pass.
     """
-    keys = _shared_keys(runs())
+    table = _JsonTable(runs, alone)
+    return Table(_Names(table), rows=table.rows, json_columns=table.columns)
 
-    def rows_of(run: Run) -> Iterator[list[Any]]:
+
+class _JsonTable:
+    def __init__(self, runs: Callable[[], Iterator[Run]], alone: str) -> None:
+        self._runs = runs
+        self._alone = alone
+        self._is_alone = False
+
+    @cached_property
+    def names(self) -> list[str]:
+        names: list[str] = []
+        with suppress(StartOverError):
+            for walked in self._walk():
+                names = walked.names
+        return [self._alone] if self._is_alone else names
+
+    def rows(self) -> Iterator[list[Any]]:
+        names = self.names
+        for run in self._runs():
+            yield from self._rows_of(run, names)
+
+    def columns(self) -> JsonColumns:
+        for run, names, decoder, values in self._walk():
+            found = None if values is None else decoder.columns(values)
+            yield names, found or self._rows_of(run, names)
+
+    def _rows_of(self, run: Run, names: list[str]) -> Iterator[list[Any]]:
         for value in run.each():
             read = exact_json.loads(value)
-            yield list(map(read.get, keys)) if keys else [read]
+            yield [read] if self._is_alone else list(map(read.get, names))
 
-    def rows() -> Iterator[list[Any]]:
-        for run in runs():
-            yield from rows_of(run)
+    def _walk(self) -> Iterator["_Walked"]:
+        """The runs, read as far as they are strict JSON, and the names of the columns so far.
 
-    def columns() -> JsonColumns:
-        decoder = _Decoder(keys)
-        for run in runs():
-            found = decoder.columns(run)
-            yield rows_of(run) if found is None else found
+        Raises `StartOverError` where the values turn out to be no records after some were given as such.
+        """
+        keys: list[str] = []
+        decoder, has_begun = _Decoder(keys), False
+        for run in self._runs():
+            values = decoder.decoded(run) if keys or self._is_alone else None
+            if values is None and not self._is_alone:
+                found = _more_keys(run, keys)
+                self._is_alone = found is None
+                if self._is_alone and has_begun:
+                    raise StartOverError
+                keys = found or []
+                decoder = _Decoder(keys)
+                values = decoder.decoded(run) if keys or self._is_alone else None
+            has_begun = True
+            yield _Walked(run, [self._alone] if self._is_alone else keys, decoder, values)
+        if not keys and not self._is_alone:
+            self._is_alone = True  # there were empty objects only
+            raise StartOverError
 
-    return Table(keys or [alone], rows=rows, json_columns=columns)
+
+class _Walked(NamedTuple):
+    run: Run
+    names: list[str]
+    decoder: "_Decoder"
+    values: list[Any] | None
 
 
-def _shared_keys(runs: Iterator[Run]) -> list[str]:
-    keys: dict[str, None] = {}
+class _Names(Sequence[str]):
+    """The names of a table's columns, found at first need."""
+
+    def __init__(self, table: _JsonTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table.names)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._table.names[place]
+
+    def __eq__(self, other: object) -> bool:
+        return self._table.names == other
+
+    __hash__ = None  # type: ignore[assignment]  # as lists
+
+
+def _more_keys(run: Run, before: list[str]) -> list[str] | None:
+    """The keys so far and those of a run; None where a value is no object, or there are too many."""
+    keys = dict.fromkeys(before)
     last: list[str] = []
-    decoder = None
-    for run in runs:
-        if decoder is not None and decoder.decoded(run) is not None:
-            continue
-        for value in run.each():
-            if value[:1] != b"{" and first_byte(value[:64]) != b"{":
-                return []
-            found = keys_of(value)
-            if found != last:
-                last = found
-                keys.update(dict.fromkeys(found))
-                if len(keys) > COLUMNS_MAX:
-                    return []
-        decoder = _Decoder(list(keys)) if keys else None
+    for value in run.each():
+        if value[:1] != b"{" and first_byte(value[:64]) != b"{":
+            return None
+        found = keys_of(value)
+        if found != last:
+            last = found
+            keys.update(dict.fromkeys(found))
+            if len(keys) > COLUMNS_MAX:
+                return None
     return list(keys)
 
 
@@ -107,9 +168,8 @@ class _Decoder:
             return None
         return values if len(values) == run.count else None
 
-    def columns(self, run: Run) -> list[bytes] | None:
-        """The same as `Table.json_columns` wants them."""
-        values = self.decoded(run)
-        if values is None or self._is_alone:
-            return None if values is None else [b"\n".join(values)]
+    def columns(self, values: list[Any]) -> list[bytes]:
+        """What was decoded, as `Table.json_columns` wants it."""
+        if self._is_alone:
+            return [b"\n".join(values)]
         return [b"\n".join(map(field, values)) for field in self._fields]

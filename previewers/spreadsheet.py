@@ -86,7 +86,7 @@ class SheetView(BaseView):
         table = self.table()
         assert table.rows is not None  # given above
         if len(self._rows) * self._rows.width > _TYPED_CELLS_MAX:
-            return table.columns
+            return list(table.columns)
         return [f"{each.name} {each.type}" for each in column_types(table.rows(), table.columns, is_text=False)]
 
     def _names(self) -> list[str]:

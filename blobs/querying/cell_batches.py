@@ -1,7 +1,7 @@
 """The rows of a table in batches of columns, in the quickest form that its reader gives."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -64,11 +64,15 @@ class TextCells:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: how many, their columns, and if some are longer, what lies beyond, a list or None a row."""
+    """Some rows: how many, their columns, and if some are longer, what lies beyond, a list or None a row.
+
+    `names` are those of the columns where they are found on the way; later batches may have more columns.
+    """
 
     count: int
     columns: list[Cells]
     extra: list[list[Any] | None] | None = None
+    names: list[str] | None = None
 
 
 class TableTyping:
@@ -78,18 +82,26 @@ class TableTyping:
     """
 
     def __init__(self, table: Table) -> None:
-        self._names = table.columns
-        self._typers = [ColumnTyper(is_text=table.is_text) for _ in table.columns]
+        self._table = table
+        self._is_empty = True
+        self._names = [] if table.json_columns is not None else list(table.columns)
+        self._typers = [ColumnTyper(is_text=table.is_text) for _ in self._names]
         self._has_extra = False
 
     def look_at(self, batch: Batch) -> None:
         """Take the next rows into account."""
+        self._is_empty = False
         self._has_extra = self._has_extra or batch.extra is not None
+        if batch.names is not None and len(batch.names) > len(self._names):
+            self._names = batch.names
+            self._typers += [ColumnTyper(is_text=False) for _ in range(len(self._names) - len(self._typers))]
         for typer, cells in zip(self._typers, batch.columns, strict=True):
             cells.look_at(typer)
 
     def columns(self) -> list[Column]:
         """The columns of all rows so far."""
+        if self._is_empty:
+            return [Column(name) for name in unique_names(list(self._table.columns))]
         types = [each.type() for each in self._typers]
         names = [*self._names, EXTRA] if self._has_extra else self._names
         types = [*types, "JSON"] if self._has_extra else types
@@ -97,19 +109,23 @@ class TableTyping:
 
 
 def cell_batches(table: Table) -> Iterator[Batch]:
-    """All rows of a table that has rows."""
+    """All rows of a table that has rows.
+
+    Raises `StartOverError` once where the columns of JSON turn out to be others.
+    """
     if table.texts is not None and table.columns:
         for given in table.texts():
             yield Batch(len(given), [TextCells(each) for each in given.columns])
     elif table.json_columns is not None:
         from blobs.querying.json_cells import JsonCells  # as above
 
-        for run in table.json_columns():
+        for names, run in table.json_columns():
             if isinstance(run, list):
                 cells = [JsonCells(each) for each in run]
-                yield Batch(len(cells[0]), [*cells])
+                yield Batch(len(cells[0]), [*cells], names=names)
             else:
-                yield from _of_rows(run, len(table.columns))
+                for batch in _of_rows(run, len(names)):
+                    yield replace(batch, names=names)
     else:
         assert table.rows is not None
         yield from _of_rows(table.rows(), len(table.columns))

@@ -4,14 +4,15 @@ No value changes its meaning on the way: a column has a type only where the type
 `blobs.querying.column_typing`), and is text or JSON otherwise.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Protocol
 
 from blobs.domain.errors import UnreadableError
 from blobs.querying.cell_batches import TableTyping, cell_batches
 from blobs.querying.names import unique_names
-from blobs.reading.reader import Column, Table
+from blobs.reading.reader import Column, StartOverError, Table
 
 ROW_GROUP_ROWS = 32_768
 """Rows are reached at random 5 times faster than with DuckDB's own 122,880, at the same size and speed of queries."""
@@ -30,13 +31,15 @@ class Sink(Protocol):
 
 def types_of(table: Table) -> list[Column]:
     """The columns that a table with rows has in SQL, as `TableTyping` tells them."""
-    typing = TableTyping(table)
-    for batch in cell_batches(table):
-        typing.look_at(batch)
-    return typing.columns()
+    while True:
+        typing = TableTyping(table)
+        with suppress(StartOverError):
+            for batch in cell_batches(table):
+                typing.look_at(batch)
+            return typing.columns()
 
 
-def column_types(rows: Iterable[list[Any]], columns: list[str], *, is_text: bool) -> list[Column]:
+def column_types(rows: Iterable[list[Any]], columns: Sequence[str], *, is_text: bool) -> list[Column]:
     """The columns that these rows would have in SQL: unique names, and the type that keeps every value."""
     return types_of(Table(columns, rows=lambda: iter(rows), is_text=is_text))
 
@@ -69,6 +72,13 @@ def write_parquet_in_one_pass(table: Table, sink: Sink) -> tuple[list[Column], b
     """
     if table.rows is None:
         return write_parquet(table, sink), True
+    try:
+        return _in_one_pass(table, sink)
+    except StartOverError:
+        return types_of(table), False
+
+
+def _in_one_pass(table: Table, sink: Sink) -> tuple[list[Column], bool]:
     from blobs.querying.parquet_writing import RowGroups
     from blobs.querying.typed_batches import HOLLOW, record_batch, schema_of
 
@@ -78,19 +88,18 @@ def write_parquet_in_one_pass(table: Table, sink: Sink) -> tuple[list[Column], b
         typing.look_at(batch)
     columns = typing.columns() or [HOLLOW]
     schema = schema_of(columns)
-    groups = RowGroups(schema, sink)
-    for batch in first:
-        groups.add(record_batch(batch, columns, schema))
-    first.clear()
-    for batch in source:
-        typing.look_at(batch)
-        if (typing.columns() or [HOLLOW]) != columns:
-            groups.abandon()
-            break
-        groups.add(record_batch(batch, columns, schema))
-    else:
-        groups.finish()
-        return columns, True
+    with RowGroups(schema, sink) as groups:
+        for batch in first:
+            groups.add(record_batch(batch, columns, schema))
+        first.clear()
+        for batch in source:
+            typing.look_at(batch)
+            if (typing.columns() or [HOLLOW]) != columns:
+                groups.abandon()
+                break
+            groups.add(record_batch(batch, columns, schema))
+        else:
+            return columns, True
     for batch in source:
         typing.look_at(batch)
     return typing.columns(), False

@@ -15,7 +15,7 @@ from blobs.querying.columnar import ROW_GROUP_BYTES, ROW_GROUP_ROWS, Sink
 class RowGroups:
     """Gathers record batches into row groups of `ROW_GROUP_ROWS` rows, fewer where they are large, and writes them.
 
-    Leaving the block without an error completes the file; with an error, what was written is no Parquet file.
+    Leaving the block completes the file; with an error, or abandoned, what was written is no Parquet file.
     """
 
     def __init__(self, schema: pa.Schema, sink: Sink) -> None:
@@ -78,7 +78,7 @@ class RowGroups:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None and not self._pipe.is_broken:
             self.finish()
         else:
             self.abandon()

@@ -48,7 +48,10 @@ def typed(table: Table, columns: list[Column] | None = None) -> TypedBatches:
 
 
 def _typed_rows(table: Table, columns: list[Column] | None) -> TypedBatches:
-    columns = columns or types_of(table) or [HOLLOW]
+    if columns is None:
+        columns = types_of(table) or [HOLLOW]
+    else:
+        list(table.columns)  # those of JSON are settled then
     schema = schema_of(columns)
     return TypedBatches(columns, schema, lambda: (record_batch(each, columns, schema) for each in cell_batches(table)))
 

@@ -5,7 +5,7 @@ A reader is found by the entry point group `blobs.readers` or as a single file i
 else is worked out. `blobs.testing.ReaderContract` checks the result.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -114,7 +114,7 @@ class Table:
     source itself is the Parquet file of just this table.
     """
 
-    columns: list[str]
+    columns: Sequence[str]
     rows: Callable[[], Iterator[list[Any]]] | None = None
     arrow: Any = None
     is_text: bool = False
@@ -123,9 +123,14 @@ class Table:
     is_parquet: bool = False
 
 
-JsonColumns = Iterator[list[bytes] | Iterator[list[Any]]]
-"""Runs of the rows of a table: its columns, each the strict JSON texts of its cells in UTF-8, joined by LF and without
-one inside, `null` where one is missing; or, where they cannot be had so, the rows as `Table.rows` gives them."""
+JsonColumns = Iterator[tuple[list[str], list[bytes] | Iterator[list[Any]]]]
+"""Runs of the rows of a table. First the names of the columns, of which later runs may have more at the end. Then the
+columns, each the strict JSON texts of its cells in UTF-8, joined by LF and without one inside, `null` where one is
+missing; or, where they cannot be had so, the rows as `Table.rows` gives them, at least one."""
+
+
+class StartOverError(Exception):
+    """A pass over `Table.json_columns` showed that the columns are others: the next pass has them."""
 
 
 class Reader(Protocol):
