@@ -14,7 +14,6 @@ a bar in requests or in speed: how fast ours is beside the peer); times are ours
 the server + the most that a cell or another process below it held : both of the peer. A bar is for one size; at others
 the ratio stands without a verdict. Every row is missed where its server grows by more than 150 MB, or a cell holds more
 than 600 MB. *Load* is the machine's when the row began: 2 cores are free at 0.
-
 """
 _COLUMNS = ("work", "size", "beside", "bar", "ratio", "met", "wall ms", "CPU ms", "peak MB", "load", "note")
 
@@ -31,7 +30,7 @@ def with_rows_of(report: dict[str, Any], earlier: Path) -> dict[str, Any]:
         return report
     rows = {_key(each): each for each in json.loads(earlier.read_text())["rows"]}
     rows |= {_key(each): each for each in report["rows"]}
-    ordered = sorted(rows.values(), key=lambda each: each["size"])
+    ordered = sorted(rows.values(), key=lambda each: (each["size"], each["work"], each["beside"]))
     return {**report, "sizes": sorted({each["size"] for each in ordered}), "rows": ordered}
 
 
@@ -42,12 +41,18 @@ def _key(result: dict[str, Any]) -> tuple[str, int, str]:
 def markdown(report: dict[str, Any]) -> str:
     """The table as text."""
     machine = "; ".join(f"{name} {value}" for name, value in report["machine"].items())
-    lines = [
-        "| " + " | ".join(_COLUMNS) + " |",
-        "|" + "---|" * len(_COLUMNS),
-        *(f"| {line(result)} |" for result in report["rows"]),
-    ]
-    return _HEAD.format(machine=machine, seed=report["seed"]) + "\n".join(lines) + "\n"
+    judged = [each for each in report["rows"] if each.get("is_met") is not None]
+    others = [each for each in report["rows"] if each.get("is_met") is None]
+    return (
+        _HEAD.format(machine=machine, seed=report["seed"])
+        + _table("With a verdict", judged)
+        + _table("Of other sizes, and beside peers for whom there is no bar", others)
+    )
+
+
+def _table(title: str, results: list[dict[str, Any]]) -> str:
+    lines = ["", f"## {title}", "", "| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
+    return "\n".join([*lines, *(f"| {line(each)} |" for each in results)]) + "\n"
 
 
 def line(result: dict[str, Any]) -> str:
