@@ -12,7 +12,7 @@ from api.problems import problem
 from api.receiving import repr_digest
 from blobs.domain.limits import MIB
 from blobs.domain.ranges import ItemRange
-from blobs.storage.blob_store import StoredBlob
+from blobs.storage.stored_blob import StoredBlob
 
 PIECE_BYTES = 1 * MIB
 """What a thread reads at once; an answer up to this size is read in the same hop that looked the blob up."""

@@ -18,10 +18,11 @@ from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
 from blobs.querying import portable
 from blobs.settings import Settings, load_settings
-from blobs.storage.blob_store import StoredBlob, now_ms
+from blobs.storage.blob_store import now_ms
 from blobs.storage.content import PACKED_BYTES_MAX
 from blobs.storage.keeping import Pin
 from blobs.storage.room import Room
+from blobs.storage.stored_blob import StoredBlob
 from blobs.wiring import Service, build
 
 

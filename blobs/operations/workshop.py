@@ -20,8 +20,9 @@ from blobs.reading.opening import take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BoundedSource, BytesSource, FileSource, TooMuchReadError
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner
-from blobs.storage.blob_store import BlobStore, StoredBlob
+from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog
+from blobs.storage.stored_blob import StoredBlob
 
 LIGHT_BYTES_MAX = 1 * MIB
 """Up to this size light formats are read in the server's process: a cell costs more than the work."""

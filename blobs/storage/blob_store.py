@@ -7,7 +7,7 @@ already uses them in the transaction that finds them, so that no collector takes
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,24 +15,26 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError, StoreError
+from blobs.domain.errors import BlobsError, DigestMismatchError, LimitError, NotFoundError, StoreError
 from blobs.domain.limits import Limits
 from blobs.domain.redaction import Redactor
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
 from blobs.storage.catalog import Catalog
 from blobs.storage.checking import Checked
-from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
+from blobs.storage.content import CHUNK_BYTES, LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
 from blobs.storage.disk import WRITTEN_BYTES, read_chunks
-from blobs.storage.keeping import BlobRecord, Derivation
+from blobs.storage.group_commit import GroupCommit
+from blobs.storage.keeping import BlobRecord, Derivation, NewBlob
 from blobs.storage.room import Room
-
-CHUNK_BYTES = 1024 * 1024
-"""Large enough that a call per chunk costs nothing beside hashing it, small enough for many streams at once."""
+from blobs.storage.stored_blob import Files, StoredBlob
 
 _HASHED_BYTES = 256 * 1024
 """What is hashed at a time: it stays in the caches for whatever else looks at it."""
+
+BATCH_MAX = 64
+"""Small puts in one flush of the bytes and one of their records; at their largest they are 16 MiB."""
 
 USES_NOTED = 24
 """A blob that is opened counts as used; it is noted so many times within the grace time, not at every call."""
@@ -74,8 +76,11 @@ class BlobStore:
         self._content = content
         self._catalog = catalog
         self._limits = limits
-        self._files = _Files(LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max), Checked())
+        self._files = Files(LocalCopies(copies_folder, bytes_max=limits.cached_bytes_max), Checked())
         self._clock = clock
+        self._small: GroupCommit[_SmallPut, Stored] = GroupCommit(
+            self._write_small, then=self._record_small, jobs_max=BATCH_MAX
+        )
 
     def put(
         self,
@@ -106,6 +111,8 @@ class BlobStore:
             chunks = map(memoryview, self.redactor.chunks(_noted(chunks, came)))
         with self.room(tenant) as own:
             put = _Put(tenant, media_type, expected, came, derivation, room or own)
+            if came is None and isinstance(content, bytes) and len(content) <= min(most, PACKED_BYTES_MAX):
+                return self._put_small(put, content)
             head = bytearray()
             for chunk in chunks:
                 if len(head) + len(chunk) > PACKED_BYTES_MAX:
@@ -122,7 +129,7 @@ class BlobStore:
         record = None if expected is None else self._catalog.find_blob(tenant, expected)
         return record is None or record.is_corrupt
 
-    def open(self, tenant: str, digest: Digest) -> "StoredBlob":
+    def open(self, tenant: str, digest: Digest) -> StoredBlob:
         """A blob of the tenant's, to read. `NotFoundError` where the tenant has none of this digest."""
         blob = self._found(tenant, digest)
         if self._is_use_due(blob):
@@ -167,12 +174,11 @@ class BlobStore:
     def _put_small(self, put: "_Put", content: bytes) -> Stored:
         digest = Digest.of(content)
         put.check(digest)
-        if self._use(put, digest):
-            return put.stored(digest, len(content), was_new=False)
-        put.hold(len(content))
-        written_ms = self._clock()
-        key = self._content.put(digest, content)
-        return self._record(put, BlobRecord(digest, len(content), key, written_ms))
+        if put.room.is_bounded:
+            if self._use(put, digest):
+                return put.stored(digest, len(content), was_new=False)
+            put.hold(len(content))
+        return self._small.submit((put, digest, content))
 
     def _put_large(self, put: "_Put", chunks: Iterable[memoryview]) -> Stored:
         hasher = hashlib.sha256()
@@ -194,37 +200,78 @@ class BlobStore:
             key = writer.commit(digest)
         if (own := self._content.path(key)) is not None:
             self._files.checked.note(own, digest)
-        return self._record(put, BlobRecord(digest, size, key, written_ms))
+        (stored,) = self._record([put], [BlobRecord(digest, size, key, written_ms)])
+        if isinstance(stored, BlobsError):
+            raise stored
+        return stored
 
     def _use(self, put: "_Put", digest: Digest) -> bool:
         """Whether the tenant has these bytes, sound; from then on they are as young as if they were put."""
         used_ms = 0 if put.derivation else self._clock()
         return self._catalog.use_blob(put.tenant, digest, used_ms=used_ms, derivation=put.derivation) is not None
 
-    def _record(self, put: "_Put", written: BlobRecord) -> Stored:
+    def _write_small(self, batch: "list[_SmallPut]") -> "list[BlobRecord | None]":
+        """Make the bytes of several puts durable in one flush; answers what is to be recorded of those not known."""
+        known = self._catalog.known_blobs([(put.tenant, digest) for put, digest, _ in batch])
+        written_ms = self._clock()
+        news = [(digest, content) for put, digest, content in batch if (put.tenant, digest) not in known]
+        keys = iter(self._content.put_all(news) if news else ())
+        return [
+            None if (put.tenant, digest) in known else BlobRecord(digest, len(content), next(keys), written_ms)
+            for put, digest, content in batch
+        ]
+
+    def _record_small(
+        self, batch: "list[_SmallPut]", written: "Sequence[BlobRecord | None]"
+    ) -> list[Stored | BlobsError]:
+        outcomes: list[Stored | BlobsError] = []
+        news = [(each[0], record) for each, record in zip(batch, written, strict=True) if record is not None]
+        recorded = iter(self._record([put for put, _ in news], [record for _, record in news]))
+        for each, record in zip(batch, written, strict=True):
+            outcomes.append(next(recorded) if record is not None else self._known(*each))
+        return outcomes
+
+    def _known(self, put: "_Put", digest: Digest, content: bytes) -> Stored | BlobsError:
+        """What a put answers whose bytes were there; if they are not there any more, they are put after all."""
+        try:
+            if self._use(put, digest):
+                return put.stored(digest, len(content), was_new=False)
+            written_ms = self._clock()
+            written = BlobRecord(digest, len(content), self._content.put(digest, content), written_ms)
+        except BlobsError as refusal:
+            return refusal
+        return self._record([put], [written])[0]
+
+    def _record(self, puts: "list[_Put]", written: Sequence[BlobRecord]) -> list[Stored | BlobsError]:
         """Name durable bytes, which were written after `created_ms`.
 
         Where the catalog fails, the bytes stay: it may have kept the record before it failed to say so. Bytes that no
         record names are collected.
         """
-        record = replace(written, used_ms=0 if put.derivation else written.created_ms)
-        winner = self._catalog.add_blob(
-            put.tenant, record, derivation=put.derivation, reservation=put.room.name if put.room.is_bounded else None
-        )
-        put.room.settle()
-        if winner.key != record.key:
-            self._content.delete(record.key)
-        elif self._clock() - record.created_ms > LEFT_BEHIND_MS:
-            self._check_left(put.tenant, record)
-        return put.stored(record.digest, record.size, was_new=winner.key == record.key)
+        news = [put.new(each) for put, each in zip(puts, written, strict=True)]
+        winners = self._catalog.add_blobs(news)
+        return [self._recorded(*each) for each in zip(puts, news, winners, strict=True)]
 
-    def _check_left(self, tenant: str, record: BlobRecord) -> None:
+    def _recorded(self, put: "_Put", new: NewBlob, winner: BlobRecord | BlobsError) -> Stored | BlobsError:
+        """What a put answers whose bytes are recorded, or were refused."""
+        if isinstance(winner, BlobsError):
+            return winner
+        put.room.settle()
+        record, is_new = new.record, winner.key == new.record.key
+        if not is_new:
+            self._content.delete(record.key)
+        elif self._clock() - record.created_ms > LEFT_BEHIND_MS and not self._is_there(put.tenant, record):
+            return refusals.given_up(record.digest)
+        return put.stored(record.digest, record.size, was_new=is_new)
+
+    def _is_there(self, tenant: str, record: BlobRecord) -> bool:
         """After a halt between bytes and record so long that a collector may have removed the bytes: look."""
         try:
             self._content.size(record.key)
         except NotFoundError:
             self._catalog.mark_blob(tenant, record.digest, record.key, is_corrupt=True)
-            raise refusals.given_up(record.digest) from None
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +291,11 @@ class _Put:
         if self.derivation is None:
             (self.room.grow if is_growing else self.room.hold)(size)
 
+    def new(self, written: BlobRecord) -> NewBlob:
+        """What is to be recorded of bytes that were written."""
+        record = written if self.derivation else replace(written, used_ms=written.created_ms)
+        return NewBlob(self.tenant, record, self.derivation, self.room.name if self.room.is_bounded else None)
+
     def check(self, digest: Digest) -> None:
         """Raise `DigestMismatchError` where the bytes that came are not the expected ones."""
         found = digest if self.came is None else Digest.from_bytes(self.came.digest())
@@ -258,143 +310,7 @@ class _Put:
         return Stored(Reference(digest, size, self.media_type), was_new)
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Files for those who cannot read a store, verified copies and the store's own; and what is known to be sound."""
-
-    copies: LocalCopies
-    checked: Checked
-
-
-class StoredBlob:
-    """One blob, opened for reading by its tenant; costs nothing until it is read.
-
-    Whoever reads it reads the bytes that were put, or gets a `CorruptError` before the last of them. Only parts are not
-    checked of what is larger than `CHECKED_BYTES_MAX`, or too large to be packed and in no file of its own.
-    """
-
-    def __init__(self, tenant: str, record: BlobRecord, content: ContentStore, catalog: Catalog, files: _Files) -> None:
-        """Made by `BlobStore.open`."""
-        self.digest = record.digest
-        self.size = record.size
-        self.used_ms = record.used_ms
-        self._tenant = tenant
-        self._record = record
-        self._content = content
-        self._catalog = catalog
-        self._files = files
-
-    def read(self, start: int, stop: int) -> bytes:
-        """Bytes `start` up to `stop` (`0 <= start <= stop`); fewer past the end.
-
-        `NotFoundError` where the blob was removed meanwhile, `CorruptError` where its bytes are missing, too few, or
-        not its bytes.
-        """
-        stop = min(stop, self.size)
-        if start >= stop:
-            return b""
-        if stop - start == self.size or self.size <= PACKED_BYTES_MAX:
-            content = self._read(0, self.size)
-            if Digest.of(content) != self.digest:
-                raise self._corrupt()
-            return content[start:stop]
-        self._check_file()
-        return self._read(start, stop)
-
-    def read_at_once(self, start: int, stop: int) -> bytes:
-        """As `read`, of a small blob whose bytes are in memory; `BlockingIOError` for any other, and for any fault.
-
-        What was found sound and has been in memory since is not hashed again as long as nobody writes where it lies.
-        """
-        if self.size > PACKED_BYTES_MAX or self._record.is_corrupt:
-            raise BlockingIOError
-        key, stop = self._record.key, min(stop, self.size)
-        state = self._content.state(key)
-        try:
-            if state is not None and self._files.checked.knows(state, self.digest):
-                return self._content.read_at_once(key, start, stop)
-            content = self._content.read_at_once(key, 0, self.size)
-        except NotFoundError:  # it may have moved
-            raise BlockingIOError from None
-        if Digest.of(content) != self.digest:
-            raise BlockingIOError
-        if state is not None:
-            self._files.checked.remember(state, self.digest)
-        return content[start:stop]
-
-    def chunks(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Bytes `start` up to `stop`, or to the end, in chunks of at most 1 MiB; errors as of `read`."""
-        stop = self.size if stop is None else min(stop, self.size)
-        if self.size <= CHUNK_BYTES or (start, stop) != (0, self.size):
-            for each in range(start, stop, CHUNK_BYTES):
-                yield self.read(each, min(each + CHUNK_BYTES, stop))
-            return
-        hasher = hashlib.sha256()
-        for each in range(start, stop, CHUNK_BYTES):
-            chunk = self._read(each, min(each + CHUNK_BYTES, stop))
-            hasher.update(chunk)
-            if each + CHUNK_BYTES >= stop and hasher.digest() != self.digest.to_bytes():
-                raise self._corrupt()
-            yield chunk
-
-    def path(self) -> Path:
-        """An ordinary file with exactly these bytes: the store's own, or a verified copy. Not to be changed or kept.
-
-        It is never rewritten, so other processes may open or bind-mount it. Errors as of `read`.
-        """
-        self._require_sound()
-        own = self._check_file()
-        if own is not None:
-            return own
-        return self._files.copies.path(self._record.key, self.digest, self.size, self.chunks())
-
-    def _check_file(self) -> Path | None:
-        """The store's own file of this blob, if it has one; `CorruptError` where that has other bytes."""
-        own = self._content.path(self._record.key)
-        if own is None:
-            return None
-        try:
-            is_sound = own.stat().st_size == self.size and self._files.checked.is_sound(own, self.digest)
-        except FileNotFoundError:
-            return None  # removed this moment: whoever reads it learns that
-        except OSError as fault:
-            raise StoreError(f"A blob cannot be read: {fault.strerror}.", hint="Check the disk.") from fault
-        if not is_sound:
-            raise self._corrupt()
-        return own
-
-    def _read(self, start: int, stop: int) -> bytes:
-        self._require_sound()
-        try:
-            content = self._content.read(self._record.key, start, stop)
-        except NotFoundError:
-            if not self._has_moved():
-                raise self._corrupt() from None
-            content = self._content.read(self._record.key, start, stop)
-        if len(content) != stop - start:
-            raise self._corrupt()
-        return content
-
-    def _require_sound(self) -> None:
-        if self._record.is_corrupt and not self._has_moved():
-            raise self._corrupt()
-
-    def _has_moved(self) -> bool:
-        """Look the blob up again, after a removal and a new put; `NotFoundError` where it was removed only."""
-        record = self._catalog.find_blob(self._tenant, self.digest)
-        if record is None or record.is_purged:
-            raise refusals.no_blob(self.digest, self._catalog.find_tombstone(self._tenant, self.digest))
-        key, self._record = self._record.key, record
-        return record.key != key and not record.is_corrupt
-
-    def _corrupt(self) -> CorruptError:
-        """Note that the blob is to be put anew, and say so."""
-        with suppress(StoreError):  # what is wrong with the bytes is the news
-            self._catalog.mark_blob(self._tenant, self.digest, self._record.key, is_corrupt=True)
-        return CorruptError(
-            f"The stored bytes of {self.digest} are damaged or missing.",
-            hint="Put the same bytes again, or restore them from a backup.",
-        )
+_SmallPut = tuple[_Put, Digest, bytes]
 
 
 def _noted(chunks: Iterator[memoryview], hasher: "hashlib._Hash") -> Iterator[memoryview]:

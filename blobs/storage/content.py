@@ -1,11 +1,14 @@
 """What a place for bytes promises. It knows bytes and keys; which of them exist is the catalog's to say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from blobs.domain.digest import Digest
+
+CHUNK_BYTES = 1024 * 1024
+"""Large enough that a call per chunk costs nothing beside hashing it, small enough for many streams at once."""
 
 PACKED_BYTES_MAX = 256 * 1024
 """Up to here content is held in memory and given to `ContentStore.put`: a file of its own costs more than the bytes."""
@@ -47,6 +50,10 @@ class ContentStore(Protocol):
 
     def put(self, digest: Digest, content: bytes) -> str:
         """Store content whole and answer its key. Durable on return; raises `StoreError`, and then nothing is left."""
+        ...
+
+    def put_all(self, contents: Sequence[tuple[Digest, bytes]]) -> list[str]:
+        """Store several contents as `put` does each, at the cost of one where they are small; all of them or none."""
         ...
 
     def writer(self) -> ContentWriter:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from blobs.domain.digest import Digest
+from blobs.domain.errors import BlobsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,16 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
+class NewBlob:
+    """A blob to be recorded, whose bytes are durable; `reservation` is the name of what was set aside for it."""
+
+    tenant: str
+    record: BlobRecord
+    derivation: Derivation | None = None
+    reservation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pin:
     """What holds a blob by name; `until_ms` (Unix time) is the end of a lease, `None` for as long as it is there."""
 
@@ -67,6 +78,10 @@ class BlobRecords(Protocol):
         """The tenant's blob with this digest."""
         ...
 
+    def known_blobs(self, places: Sequence[tuple[str, Digest]]) -> set[tuple[str, Digest]]:
+        """Those of these blobs, each of a tenant, that are recorded and sound."""
+        ...
+
     def use_blob(
         self, tenant: str, digest: Digest, *, used_ms: int, derivation: Derivation | None = None
     ) -> BlobRecord | None:
@@ -90,6 +105,13 @@ class BlobRecords(Protocol):
         A sound record of this digest that was there wins, and is used at the later of both times; a corrupt one gives
         way and its key comes into the trash. Raises `NotFoundError` where the source is not recorded, and a retryable
         `StoreError` where the key is in the trash already.
+        """
+        ...
+
+    def add_blobs(self, blobs: Sequence[NewBlob]) -> list["BlobRecord | BlobsError"]:
+        """Record several blobs, each as `add_blob` does; what that raises for one is the answer for this one.
+
+        Raises `StoreError` where the store fails; nothing was changed then.
         """
         ...
 

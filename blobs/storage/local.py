@@ -4,7 +4,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -48,10 +48,24 @@ class LocalContentStore:
 
     def put(self, digest: Digest, content: bytes) -> str:
         if len(content) <= PACKED_BYTES_MAX:
-            return self._packs.put(digest, content).key
+            return self._packs.put_all([(digest, content)])[0].key
         with self.writer() as writer:
             writer.write(content)
             return writer.commit(digest)
+
+    def put_all(self, contents: Sequence[tuple[Digest, bytes]]) -> list[str]:
+        if all(len(content) <= PACKED_BYTES_MAX for _, content in contents):
+            return [each.key for each in self._packs.put_all(contents)]
+        keys: list[str] = []
+        try:
+            for each in contents:
+                keys.append(self.put(*each))  # noqa: PERF401  # what is there already goes again where one fails
+        except BaseException:
+            for key in keys:
+                with suppress(StoreError):
+                    self.delete(key)
+            raise
+        return keys
 
     def writer(self) -> "_FileWriter":
         return _FileWriter(self._folder, self._temps)

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,9 @@ class MemoryContentStore:
         self._written_ms[key] = time.time_ns() // 1_000_000
         self._contents[key] = bytes(content)
         return key
+
+    def put_all(self, contents: Sequence[tuple[Digest, bytes]]) -> list[str]:
+        return [self.put(*each) for each in contents]
 
     def writer(self) -> "_MemoryWriter":
         return _MemoryWriter(self)

@@ -7,8 +7,9 @@ from dataclasses import astuple, is_dataclass, replace
 from typing import Any
 
 from blobs.domain.digest import Digest
+from blobs.domain.errors import BlobsError
 from blobs.storage import refusals
-from blobs.storage.keeping import BlobRecord, Derivation, Pin, Tombstone
+from blobs.storage.keeping import BlobRecord, Derivation, NewBlob, Pin, Tombstone
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -30,6 +31,10 @@ class MemoryKeeping:
 
     def find_blob(self, tenant: str, digest: Digest) -> BlobRecord | None:
         return self._blobs.get((tenant, digest))
+
+    def known_blobs(self, places: Sequence[tuple[str, Digest]]) -> set[tuple[str, Digest]]:
+        found = {place: self._blobs.get(place) for place in places}
+        return {place for place, record in found.items() if record is not None and not record.is_corrupt}
 
     def use_blob(
         self, tenant: str, digest: Digest, *, used_ms: int, derivation: Derivation | None = None
@@ -68,6 +73,15 @@ class MemoryKeeping:
             if reservation is not None:
                 self._reservations.pop((tenant, reservation), None)
             return self._used(tenant, self._blobs[place], record.used_ms)
+
+    def add_blobs(self, blobs: Sequence[NewBlob]) -> list[BlobRecord | BlobsError]:
+        return [self._add_or_refuse(each) for each in blobs]
+
+    def _add_or_refuse(self, new: NewBlob) -> BlobRecord | BlobsError:
+        try:
+            return self.add_blob(new.tenant, new.record, derivation=new.derivation, reservation=new.reservation)
+        except BlobsError as refusal:
+            return refusal
 
     def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
         with self._lock:

@@ -13,7 +13,7 @@ import secrets
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,15 +81,17 @@ class Packs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._appends: GroupCommit[tuple[Digest, bytes], Slice] = GroupCommit(self._append, jobs_max=BATCH_MAX)
+        self._appends: GroupCommit[Sequence[tuple[Digest, bytes]], list[Slice]] = GroupCommit(
+            self._append, jobs_max=BATCH_MAX
+        )
         self._open: tuple[str, _PackFile] | None = None
         self._end = 0
         self._readers: OrderedDict[str, _PackFile] = OrderedDict()
         self._readers_lock = Lock()
 
-    def put(self, digest: Digest, content: bytes) -> Slice:
-        """Append a content; durable on return. The flush is shared by all threads that wait for one."""
-        return self._appends.submit((digest, content))
+    def put_all(self, contents: Sequence[tuple[Digest, bytes]]) -> list[Slice]:
+        """Append contents; durable on return. The flush is shared by all threads that wait for one."""
+        return self._appends.submit(contents)
 
     def read(self, where: Slice, start: int, stop: int) -> bytes:
         """Bytes `start` up to `stop` of a content; fewer past its end. `NotFoundError` if it was deleted."""
@@ -182,27 +184,31 @@ class Packs:
                 self._readers.popitem(last=False)
             return reader
 
-    def _append(self, batch: list[tuple[Digest, bytes]]) -> list[Slice]:
+    def _append(self, batch: list[Sequence[tuple[Digest, bytes]]]) -> list[list[Slice]]:
         """Write a batch in one go and flush it. After a failure the pack is given up: a flush is never tried twice."""
-        total = sum(_HEADER.size + len(content) for _, content in batch)
+        records = [piece for contents in batch for each in contents for piece in (_header(*each), each[1])]
+        total = sum(map(len, records))
         with store_errors(self._folder):
             if self._open is not None and self._end + total > PACK_BYTES_MAX:
                 self._open = None
             name, pack = self._open or self._begin()
             self._open = None
             try:
-                write_all(pack.file, b"".join(_header(*each) + each[1] for each in batch))
+                write_all(pack.file, b"".join(records))
                 os.fdatasync(pack.file)
                 self._path(name).stat()  # a pack whose folder was lost takes bytes as if nothing were wrong
             except BaseException:
                 self._cut_back(name, pack)
                 raise
-            slices = []
-            for _, content in batch:
-                slices.append(Slice(name, self._end + _HEADER.size, len(content)))
-                self._end += _HEADER.size + len(content)
+            slices = [[self._placed(name, len(content)) for _, content in contents] for contents in batch]
             self._open = (name, pack)
             return slices
+
+    def _placed(self, pack: str, size: int) -> Slice:
+        """Where the next content of the batch lies that was appended."""
+        placed = Slice(pack, self._end + _HEADER.size, size)
+        self._end = placed.offset + size
+        return placed
 
     def _begin(self) -> tuple[str, _PackFile]:
         while True:

@@ -24,8 +24,8 @@ class Room:
         self, catalog: Catalog, tenant: str, limits: Limits, clock: Callable[[], int], *, name: str | None = None
     ) -> None:
         """Nothing is held at first; whoever gives the `name` goes on with what was held under it."""
-        self.name = secrets.token_hex(16) if name is None else name
         self.is_bounded = limits.tenant_bytes_max is not None
+        self.name = secrets.token_hex(16) if name is None and self.is_bounded else name or ""
         self._catalog = catalog
         self._tenant = tenant
         self._bytes_max = limits.tenant_bytes_max or 0

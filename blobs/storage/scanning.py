@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError
-from blobs.storage.blob_store import CHUNK_BYTES
 from blobs.storage.catalog import Catalog
-from blobs.storage.content import ContentStore
+from blobs.storage.content import CHUNK_BYTES, ContentStore
 from blobs.storage.keeping import BlobRecord
 from blobs.storage.verifying import all_records
 

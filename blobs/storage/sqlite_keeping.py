@@ -1,13 +1,41 @@
 """Blobs over time in SQLite: the half of the catalog that knows nothing of conversations."""
 
+import functools
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 
 from blobs.domain.digest import Digest
+from blobs.domain.errors import BlobsError, ConflictError
 from blobs.storage import refusals
-from blobs.storage.keeping import BlobRecord, Derivation, Pin, Tombstone
+from blobs.storage.keeping import BlobRecord, Derivation, NewBlob, Pin, Tombstone
 from blobs.storage.sqlite_session import Execute, Row, SqliteSession
 
 _BLOB = "select digest, size, key, created_ms, used_ms, is_corrupt from blobs where tenant = ? and digest = ?"
+
+
+@functools.cache
+def _inserted(count: int) -> str:
+    """Records of so many blobs that are new, none under a key in the trash; one statement takes one turn at the lock
+    of the interpreter, for which many threads wait.
+    """
+    return f"""insert into blobs (tenant, digest, size, key, created_ms, used_ms, is_corrupt)
+        select * from (values {", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * count)})
+        where not exists (select 1 from trash where key = column4) on conflict do nothing"""  # noqa: S608  # marks only
+
+
+@functools.cache
+def _unburied(count: int) -> str:
+    places = ", ".join(["(?, ?)"] * count)
+    return f"delete from tombstones where (tenant, digest) in (values {places})"  # noqa: S608  # marks only
+
+
+@functools.cache
+def _known(count: int) -> str:
+    places = ", ".join(["(?, ?)"] * count)
+    found = f"select tenant, digest from blobs where (tenant, digest) in (values {places})"  # noqa: S608  # marks only
+    return f"{found} and not is_corrupt"
+
 
 _IS_HELD = """with recursive origins (digest) as (
         select own.digest
@@ -42,6 +70,11 @@ class SqliteKeeping:
         rows = self._session.read(_BLOB, (tenant, digest.to_bytes()))
         return _blob(rows[0]) if rows else None
 
+    def known_blobs(self, places: Sequence[tuple[str, Digest]]) -> set[tuple[str, Digest]]:
+        wanted = [each for tenant, digest in places for each in (tenant, digest.to_bytes())]
+        rows = self._session.read(_known(len(places)), wanted) if places else []
+        return {(tenant, Digest.from_bytes(digest)) for tenant, digest in rows}
+
     def use_blob(
         self, tenant: str, digest: Digest, *, used_ms: int, derivation: Derivation | None = None
     ) -> BlobRecord | None:
@@ -63,28 +96,14 @@ class SqliteKeeping:
         derivation: Derivation | None = None,
         reservation: str | None = None,
     ) -> BlobRecord:
-        place = (tenant, record.digest.to_bytes())
+        new = NewBlob(tenant, record, derivation, reservation)
+        return self._session.write(partial(_add, new))
 
-        def add(execute: Execute) -> BlobRecord:
-            if execute("select 1 from trash where key = ?", (record.key,)).fetchone():
-                raise refusals.given_up(record.digest)
-            execute(
-                """insert or ignore into trash select key, ? from blobs
-                where tenant = ? and digest = ? and is_corrupt and key <> ''""",
-                (record.created_ms, *place),
-            )
-            execute(
-                """insert into blobs (tenant, digest, size, key, created_ms, used_ms, is_corrupt)
-                values (?, ?, ?, ?, ?, ?, ?)
-                on conflict do update set key = excluded.key, size = excluded.size, is_corrupt = 0 where is_corrupt""",
-                (*place, record.size, record.key, record.created_ms, record.used_ms, record.is_corrupt),
-            )
-            execute("delete from tombstones where tenant = ? and digest = ?", place)
-            execute("delete from reservations where tenant = ? and name = ?", (tenant, reservation))
-            _link(execute, tenant, record.digest, derivation)
-            return _used(execute, tenant, record.digest, record.used_ms)
-
-        return self._session.write(add)
+    def add_blobs(self, blobs: Sequence[NewBlob]) -> list[BlobRecord | BlobsError]:
+        if len(blobs) > 1 and not any(each.derivation for each in blobs):
+            with suppress(BlobsError):  # one of them is not as most are: then each is recorded by itself
+                return self._session.write(partial(_add_together, blobs))
+        return self._session.write_all([partial(_add, each) for each in blobs])
 
     def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
         rows = self._session.read(
@@ -248,6 +267,53 @@ def _link(execute: Execute, tenant: str, digest: Digest, derivation: Derivation 
             "replace into derived values (?, ?, ?, ?)",
             (tenant, derivation.source.to_bytes(), derivation.kind, digest.to_bytes()),
         )
+
+
+def _add(new: NewBlob, execute: Execute) -> BlobRecord:
+    record = new.record
+    added = execute(_inserted(1), _row(new)).rowcount
+    if not added:
+        _take_place(new, execute)
+    execute(_unburied(1), (new.tenant, record.digest.to_bytes()))
+    if new.reservation is not None:
+        execute("delete from reservations where tenant = ? and name = ?", (new.tenant, new.reservation))
+    _link(execute, new.tenant, record.digest, new.derivation)
+    return record if added else _used(execute, new.tenant, record.digest, record.used_ms)
+
+
+def _add_together(news: Sequence[NewBlob], execute: Execute) -> list[BlobRecord | BlobsError]:
+    """Record blobs of which none is there already; raises `ConflictError` where that is not so."""
+    rows = [_row(each) for each in news]
+    if execute(_inserted(len(rows)), [cell for row in rows for cell in row]).rowcount != len(rows):
+        raise ConflictError("One of the blobs is recorded already.")
+    execute(_unburied(len(rows)), [cell for row in rows for cell in row[:2]])
+    for each in news:
+        if each.reservation is not None:
+            execute("delete from reservations where tenant = ? and name = ?", (each.tenant, each.reservation))
+    return [each.record for each in news]
+
+
+def _row(new: NewBlob) -> tuple[str, bytes, int, str, int, int, bool]:
+    record = new.record
+    times = (record.created_ms, record.used_ms)
+    return (new.tenant, record.digest.to_bytes(), record.size, record.key, *times, record.is_corrupt)
+
+
+def _take_place(new: NewBlob, execute: Execute) -> None:
+    """Record a blob in place of a corrupt one; nothing is changed where there is a sound one."""
+    record = new.record
+    place = (new.tenant, record.digest.to_bytes())
+    if execute("select 1 from trash where key = ?", (record.key,)).fetchone():
+        raise refusals.given_up(record.digest)
+    execute(
+        """insert or ignore into trash select key, ? from blobs
+        where tenant = ? and digest = ? and is_corrupt and key <> ''""",
+        (record.created_ms, *place),
+    )
+    execute(
+        "update blobs set key = ?, size = ?, is_corrupt = 0 where tenant = ? and digest = ? and is_corrupt",
+        (record.key, record.size, *place),
+    )
 
 
 def _used(execute: Execute, tenant: str, digest: Digest, used_ms: int) -> BlobRecord:

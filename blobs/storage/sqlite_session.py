@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,7 +40,7 @@ Execute = Callable[[str, Sequence[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    job: Callable[[Execute], Any]
+    jobs: Sequence[Callable[[Execute], Any]]
     is_lasting: bool
 
 
@@ -56,7 +57,7 @@ class SqliteSession:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._inode = path.stat().st_ino
             self._queue = os.open(path.with_name(path.name + "-queue"), os.O_CREAT | os.O_RDWR, 0o600)
-        self._writes: GroupCommit[_Write, Any] = GroupCommit(self._run_writes, jobs_max=BATCH_MAX)
+        self._writes: GroupCommit[_Write, list[Any]] = GroupCommit(self._run_writes, jobs_max=BATCH_MAX)
         try:
             with self._queued():
                 self._writer = self._connect()
@@ -86,13 +87,21 @@ class SqliteSession:
         return rows
 
     def write(self, job: Callable[[Execute], Result], *, is_lasting: bool = True) -> Result:
-        """Run a job in a transaction of its own, durable on return; a job that raises leaves nothing behind.
+        """Run a job as if in a transaction of its own, durable on return; a job that raises leaves nothing behind.
 
-        Jobs of several threads share a flush. What need not be lasting is seen by all at once, but is on the disk only
+        Jobs of several threads share a transaction and a flush, and a job is run again where another one is refused:
+        it changes nothing but the catalog. What need not be lasting is seen by all at once, but is on the disk only
         when something after it is. Raises what the job raises, or `StoreError`.
         """
-        answer: Result = self._writes.submit(_Write(job, is_lasting))
-        return answer
+        (answer,) = self._writes.submit(_Write((job,), is_lasting))
+        if isinstance(answer, BlobsError):
+            raise answer
+        done: Result = answer
+        return done
+
+    def write_all(self, jobs: Sequence[Callable[[Execute], Result]]) -> list[Result | BlobsError]:
+        """Run several jobs, each as `write` does; what a job is refused for is its answer."""
+        return self._writes.submit(_Write(jobs, is_lasting=True)) if jobs else []
 
     def close(self) -> None:
         """Close all connections; a second time does nothing."""
@@ -112,7 +121,7 @@ class SqliteSession:
     def _connect(self) -> Any:
         with self._sqlite_errors():
             connection = self._engine.connect(
-                str(self._path), isolation_level=None, check_same_thread=False, cached_statements=64
+                str(self._path), isolation_level=None, check_same_thread=False, cached_statements=256
             )
             try:
                 for each in _PRAGMAS:
@@ -122,20 +131,31 @@ class SqliteSession:
                 raise
             return connection
 
-    def _run_writes(self, writes: list["_Write"]) -> list[Any]:
-        """One transaction for all jobs, a savepoint for each."""
+    def _run_writes(self, writes: list["_Write"]) -> list[list[Any]]:
+        """One transaction for all jobs."""
         self._require_open()
+        jobs = [job for each in writes for job in each.jobs]
         with self._queued(), self._sqlite_errors(), self._flushing(is_needed=any(each.is_lasting for each in writes)):
-            execute = self._writer.execute
-            execute("begin immediate")
             try:
-                outcomes = [self._run_job(execute, each.job) for each in writes]
-                execute("commit")
+                outcomes = self._run_together(jobs)
+                self._writer.execute("commit")
             except BaseException:
                 if self._writer.in_transaction:
-                    execute("rollback")
+                    self._writer.execute("rollback")
                 raise
-        return outcomes
+        rest = iter(outcomes)
+        return [list(islice(rest, len(each.jobs))) for each in writes]
+
+    def _run_together(self, jobs: Sequence[Callable[[Execute], Any]]) -> list[Any]:
+        """The outcomes of jobs in a new transaction; most are refused nothing, and then no job needs a savepoint."""
+        execute = self._writer.execute
+        execute("begin immediate")
+        try:
+            return [job(execute) for job in jobs]
+        except (BlobsError, UnicodeEncodeError, OverflowError):
+            execute("rollback")
+        execute("begin immediate")
+        return [self._run_job(execute, each) for each in jobs]
 
     @contextmanager
     def _flushing(self, *, is_needed: bool) -> Iterator[None]:

@@ -8,9 +8,9 @@ from typing import Literal
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import NotFoundError, StoreError
-from blobs.storage.blob_store import CHUNK_BYTES, now_ms
+from blobs.storage.blob_store import now_ms
 from blobs.storage.catalog import Catalog
-from blobs.storage.content import ContentStore
+from blobs.storage.content import CHUNK_BYTES, ContentStore
 from blobs.storage.keeping import BlobRecord
 
 _PAGE = 256

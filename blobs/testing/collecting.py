@@ -1,5 +1,6 @@
 """The contract suite for collecting over a pair of stores; see `blobs.testing.storage`."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -154,16 +155,16 @@ class CollectingContract(VerifyingContract):
     ) -> None:
         """A put that halts between bytes and record while these are collected fails and can be done again."""
         clock.ms = now_ms()
-        put = stores[0].put
+        put_all = stores[0].put_all
 
-        def put_and_sleep(digest: Digest, content: bytes) -> str:
-            key = put(digest, content)
+        def put_and_sleep(contents: Sequence[tuple[Digest, bytes]]) -> list[str]:
+            keys = put_all(contents)
             for _ in range(halts.pop()):
                 clock.ms += LEFT_BEHIND_MS + DAY_MS
                 collector.collect()
-            return key
+            return keys
 
-        monkeypatch.setattr(stores[0], "put", put_and_sleep)
+        monkeypatch.setattr(stores[0], "put_all", put_and_sleep)
         for count in (1, 2):
             halts = [0, count]
             with pytest.raises(StoreError) as refusal:
@@ -249,9 +250,9 @@ class StaleReader:
         return self._content.read(self._record.key, 0, self._record.size)
 
 
-BYTES_STEPS = ("put", "read", "delete")
+BYTES_STEPS = ("put_all", "read", "delete")
 RECORDS_STEPS = (
-    *("use_blob", "add_blob", "create_conversation", "find_blob"),
+    *("use_blob", "add_blobs", "create_conversation", "find_blob"),
     *("list_unused", "remove_unused", "list_trash", "empty_trash"),
 )
 """What writers, readers and collectors do that others can see or that depends on others."""

@@ -11,7 +11,7 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import LimitError, NotFoundError, StoreError
 from blobs.domain.reference import Reference
 from blobs.storage.catalog import Catalog, Change, NameRecord, TurnRecord
-from blobs.storage.keeping import BlobRecord, Derivation, Pin, Tombstone
+from blobs.storage.keeping import BlobRecord, Derivation, NewBlob, Pin, Tombstone
 
 LATE = 2_000_000_000_000
 """Unix time, ms: later than anything in these tests."""
@@ -85,6 +85,50 @@ class KeepingContract:
         found = catalog.find_blob("a", RED)
         assert found is not None
         assert set(winners) == {found.key}
+
+    def test_several_blobs_are_recorded_each_as_if_alone(self, catalog: Catalog) -> None:
+        """New ones, one that is there, one twice, a corrupt one and one that is refused each get their own answer."""
+        catalog.add_blob("a", blob(RED, "first"))
+        catalog.add_blob("a", blob(BLUE, "bad"))
+        catalog.mark_blob("a", BLUE, "bad", is_corrupt=True)
+        news = [
+            ("b", RED, "b's"),
+            ("a", RED, "second"),
+            ("a", GREEN, "new"),
+            ("a", GREEN, "again"),
+            ("a", BLUE, "good"),
+        ]
+        news += [("b", GREEN, "bad")]
+        answers = catalog.add_blobs([NewBlob(tenant, blob(digest, key)) for tenant, digest, key in news])
+        keys = [each.key if isinstance(each, BlobRecord) else type(each) for each in answers]
+        assert keys == ["b's", "first", "new", "new", "good", StoreError]
+        assert catalog.tenant_bytes("a") == 9
+        assert catalog.find_blob("b", GREEN) is None
+        assert catalog.add_blobs([]) == []
+
+    def test_several_new_blobs_are_recorded_at_once(self, catalog: Catalog) -> None:
+        """Each is found as it was recorded, in place of what was set aside for it, and has no tombstone any more."""
+        catalog.add_blob("a", blob(RED))
+        catalog.create_conversation("a", "chat", created_ms=1, names=(NameRecord(1, RED, 1, "text/plain"),))
+        catalog.delete_conversation("a", "chat")
+        remove(catalog, RED)
+        catalog.reserve("a", "held", 4, bytes_max=10, now_ms=1, until_ms=99)
+        records = [blob(RED, "again"), blob(GREEN, "new", used_ms=7)]
+        news = [NewBlob("a", records[0], reservation="held"), NewBlob("a", records[1])]
+        assert catalog.add_blobs(news) == records
+        assert [catalog.find_blob("a", each.digest) for each in records] == records
+        assert catalog.find_tombstone("a", RED) is None
+        catalog.reserve("a", "other", 4, bytes_max=10, now_ms=1, until_ms=99)
+
+    def test_blobs_that_are_there_and_sound_are_known(self, catalog: Catalog) -> None:
+        """A blob is known to its tenant, and not while it is corrupt."""
+        catalog.add_blob("a", blob(RED))
+        catalog.add_blob("b", blob(GREEN))
+        catalog.add_blob("a", blob(BLUE, "bad"))
+        catalog.mark_blob("a", BLUE, "bad", is_corrupt=True)
+        places = [(tenant, digest) for tenant in ("a", "b") for digest in (RED, GREEN, BLUE)]
+        assert catalog.known_blobs(places) == {("a", RED), ("b", GREEN)}
+        assert catalog.known_blobs([]) == set()
 
     def test_blobs_are_listed_by_digest_in_pages(self, catalog: Catalog) -> None:
         """Pages that follow one another hold each blob once, in order."""

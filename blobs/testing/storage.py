@@ -66,6 +66,15 @@ class ContentStoreContract:
         assert store.size(key) == size
         assert whole(store, key) == LARGE[:size]
 
+    @pytest.mark.parametrize("sizes", [(), (0,), (1, 40_000, 40_000, 0), (7, PACKED_BYTES_MAX + 1, 9)])
+    def test_what_is_put_together_is_read_back(self, store: ContentStore, sizes: tuple[int, ...]) -> None:
+        """Contents put at once each have a key of their own, in their order, whatever their sizes."""
+        contents = [LARGE[:size] for size in sizes]
+        keys = store.put_all([(Digest.of(each), each) for each in contents])
+        assert [whole(store, each) for each in keys] == contents
+        assert sorted(store.keys()) == sorted(set(keys))
+        assert len(keys) == len(sizes)
+
     @pytest.mark.parametrize("size", [0, 1, PACKED_BYTES_MAX + 1, len(LARGE)])
     def test_what_is_written_is_read_back(self, store: ContentStore, size: int) -> None:
         """Content written in chunks comes back as one."""

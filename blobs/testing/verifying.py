@@ -7,10 +7,11 @@ import pytest
 
 from blobs.domain.errors import CorruptError
 from blobs.domain.limits import Limits
-from blobs.storage.blob_store import BlobStore, StoredBlob
+from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog
 from blobs.storage.content import ContentStore
 from blobs.storage.keeping import Derivation
+from blobs.storage.stored_blob import StoredBlob
 from blobs.storage.verifying import Verified, Verifier
 
 SMALL, LARGE = b"small", b"large" * 80_000

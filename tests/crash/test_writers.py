@@ -6,6 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -219,11 +221,51 @@ def record_steps(folder: Path, monkeypatch) -> list[tuple[str, str]]:
 def recorded_store(folder: Path, monkeypatch, steps) -> BlobStore:
     """A store whose catalog notes when a blob is recorded."""
     content, catalog = LocalContentStore(folder / "content"), SqliteCatalog(folder / "catalog.db")
-    add_blob = catalog.add_blob
+    add_blobs = catalog.add_blobs
 
-    def noted(tenant, record, **options):
-        steps.append(("record", tenant))
-        return add_blob(tenant, record, **options)
+    def noted(news):
+        steps.extend(("record", each.tenant) for each in news)
+        return add_blobs(news)
 
-    monkeypatch.setattr(catalog, "add_blob", noted)
+    monkeypatch.setattr(catalog, "add_blobs", noted)
     return BlobStore(content, catalog, limits=Limits(), copies_folder=folder / "copies")
+
+
+def test_puts_that_wait_together_share_a_flush_of_bytes_and_one_of_records(tmp_path, monkeypatch):
+    """Fifteen puts that come while one is flushed are appended, flushed and recorded at once, and each is whole."""
+    blobs, _, catalog = open_store(tmp_path)
+    blobs.put("a", b"first, so that the pack is there", media_type="text/plain")
+    flush, flushes, commits = os.fdatasync, [], []
+    begun, gate = threading.Event(), threading.Event()
+
+    def slow(file):
+        flushes.append(file)
+        begun.set()
+        gate.wait(60)
+        flush(file)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    catalog._session._writer.set_trace_callback(lambda sql: commits.append(sql) if sql.lower() == "commit" else None)
+    contents = [b"%d" % number + b"x" * 40_000 for number in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        futures = [pool.submit(blobs.put, "a", contents[0], media_type="text/plain")]
+        assert begun.wait(60)
+        futures += [pool.submit(blobs.put, "a", each, media_type="text/plain") for each in contents[1:]]
+        while len(blobs._small._waiting) < 15:
+            pass
+        gate.set()
+        stored = [each.result() for each in futures]
+    assert (len(flushes), len(commits)) == (2, 2)
+    for each, content in zip(stored, contents, strict=True):
+        assert blobs.open("a", each.reference.digest).read(0, 50_000) == content
+    blobs.close()
+
+
+def test_puts_of_the_same_bytes_that_wait_together_are_one_blob(tmp_path):
+    """One of them is new, whatever batch each is in, and the bytes of the others are given back."""
+    blobs, content, _ = open_store(tmp_path)
+    with ThreadPoolExecutor(16) as pool:
+        stored = list(pool.map(lambda _: blobs.put("a", b"same" * 9_000, media_type="text/plain"), range(48)))
+    assert sum(each.was_new for each in stored) == 1
+    assert len(list(content.keys())) == 1
+    blobs.close()

@@ -11,7 +11,7 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError
 from blobs.domain.reference import Reference
 from blobs.storage.catalog import Change, NameRecord, TurnRecord
-from blobs.storage.keeping import BlobRecord, Derivation, Pin
+from blobs.storage.keeping import BlobRecord, Derivation, NewBlob, Pin
 from blobs.storage.memory import MemoryCatalog
 from blobs.storage.sqlite import SqliteCatalog
 
@@ -86,6 +86,19 @@ class CatalogMachine(RuleBasedStateMachine):
     def add_blob(self, tenant, digest, size, key, used_ms, derivation, reservation):
         record = BlobRecord(digest, size, key, size % 5, used_ms)
         self.both("add_blob", tenant, record, derivation=derivation, reservation=reservation)
+
+    @rule(news=st.lists(st.tuples(tenants, digests, keys | texts, times, maybe_derivations), max_size=4))
+    def add_blobs(self, news):
+        answers = []
+        for catalog in (self._memory, self._sqlite):
+            given = [
+                NewBlob(tenant, BlobRecord(digest, 1, key, 1, used_ms), derivation)
+                for tenant, digest, key, used_ms, derivation in news
+            ]
+            found = catalog.add_blobs(given)
+            answers.append([(type(each), str(each)) if isinstance(each, BlobsError) else each for each in found])
+        assert answers[0] == answers[1]
+        self.both("known_blobs", [each[:2] for each in news])
 
     @rule(tenant=tenants, digest=digests, used_ms=times, derivation=maybe_derivations)
     def use_blob(self, tenant, digest, used_ms, derivation):

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from blobs import Blobs, Conversation
-from blobs.storage.blob_store import StoredBlob
 from blobs.storage.sqlite_session import SqliteSession
+from blobs.storage.stored_blob import StoredBlob
 
 LINES = 20_000
 RESULT = {"rows": [{"id": i, "name": f"name {i}", "amount": i * 1.25, "tags": ["x", "y"]} for i in range(620)]}

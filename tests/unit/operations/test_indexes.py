@@ -13,7 +13,7 @@ from blobs.operations import view_task
 from blobs.operations.indexes import INDEXED_BYTES_MIN
 from blobs.operations.workshop import SEARCHED_BYTES_MAX, Workshop
 from blobs.reading.source import BytesSource, Source
-from blobs.storage.blob_store import StoredBlob
+from blobs.storage.stored_blob import StoredBlob
 
 REGISTRY = view_task.registry_of(None)
 SMALL, LARGE = 2_000_000, 16_000_000

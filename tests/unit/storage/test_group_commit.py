@@ -86,6 +86,34 @@ def test_a_run_that_fails_fails_everybody_in_it_and_nobody_after():
     assert group.submit(7) == 70
 
 
+def test_the_next_batch_runs_while_the_second_step_of_the_last_one_goes_on():
+    """The second step answers the callers; whoever comes while it runs need not wait for it to begin the first."""
+    ended, first_ran = [], threading.Event()
+    second = Flushes()
+
+    def run(jobs):
+        first_ran.set()
+        return [job + 1 for job in jobs]
+
+    def then(jobs, answers):
+        second.run(jobs)
+        ended.append(list(jobs))
+        return [ValueError("odd") if answer % 2 else answer * 10 for answer in answers]
+
+    group = GroupCommit(run, then=then, jobs_max=100)
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(group.submit, 1)
+        second.begun.acquire()
+        first_ran.clear()
+        late = pool.submit(group.submit, 2)
+        assert first_ran.wait(20)
+        assert ended == []
+        second.gate.release(2)
+        assert slow.result() == 20
+        with pytest.raises(ValueError, match="odd"):
+            late.result()
+
+
 def test_an_interrupted_waiter_hands_the_lead_on(monkeypatch):
     """A thread that is interrupted when its turn to lead has come does not leave the others waiting."""
     flushes = Flushes()
@@ -96,10 +124,10 @@ def test_an_interrupted_waiter_hands_the_lead_on(monkeypatch):
             super().__init__(job)
             self.woken = self
 
-        def set(self):
+        def release(self):
             pass
 
-        def wait(self):
+        def acquire(self):
             while not self.is_leader:
                 pass
             raise KeyboardInterrupt
