@@ -26,6 +26,7 @@ from blobs.reading.stretches import (
     Stretch,
     Trust,
     line_blocks,
+    line_starts,
     marked_runs,
     marked_stretches,
 )
@@ -218,6 +219,8 @@ class RecordIndex:
 
     def _starts(self, begin: int, raw: Octets) -> Positions:
         del begin
+        if self.is_well_formed:
+            return _record_starts(raw, self._grammar)
         return np.array([at for at, _ in each_record(BytesSource(bytes(raw)), 0, self._grammar)], np.int64)
 
     def place(self, record: int) -> int:
@@ -284,6 +287,16 @@ class RecordIndex:
         assert isinstance(self.marks, array)  # it is being found
         self.marks.extend(starts[-self.count % RECORDS_PER_MARK :: RECORDS_PER_MARK].tolist())
         self.count += len(starts)
+
+
+def _record_starts(raw: Octets, grammar: Grammar) -> Positions:
+    """Where each record begins in whole records that are well formed."""
+    octets = np.frombuffer(raw, np.uint8)
+    starts = line_starts(raw)
+    if grammar.is_quoted:
+        starts = starts[np.searchsorted(np.flatnonzero(octets == _QUOTE), starts) % 2 == 0]
+    is_record = (octets[starts] != _LF) & (octets[starts] != _CR)
+    return np.compress(is_record, starts)
 
 
 def are_well_formed(records: Octets, grammar: Grammar) -> bool:

@@ -3,6 +3,7 @@
 RE2 looks for a single byte with `memchr`, without copying and without the interpreter's lock.
 """
 
+from functools import cached_property
 from typing import Any
 
 from blobs.reading.stretches import STRETCH_BYTES, Octets, Positions
@@ -96,23 +97,50 @@ class Literal:
 
         candidates = 0
         found = [np.zeros(0, np.int64)]
-        for at in range(0, len(octets) - len(self._text) + 1, STRETCH_BYTES):
-            piece = octets[at : at + STRETCH_BYTES + len(self._text) - 1]
-            room = len(piece) - len(self._text) + 1
-            rarest, *others = self._order
-            is_candidate = self._is_same(piece[rarest : rarest + room], rarest)
+        size = len(self._text)
+        for at in range(0, len(octets) - size + 1, STRETCH_BYTES):
+            piece = octets[at : at + STRETCH_BYTES + size - 1]
+            is_candidate = self._is_same(piece, self._order[0])
             if self._is_common:
-                next_in_rarity = others.pop(0)
-                is_candidate &= self._is_same(piece[next_in_rarity : next_in_rarity + room], next_in_rarity)
-            begins = np.flatnonzero(is_candidate)
+                is_candidate &= self._is_same(piece, self._order[1])
+            begins = _places_of_true(is_candidate)
             candidates += len(begins)
-            for place in others:
-                begins = begins[self._is_same(piece[begins + place], place)]
+            for place, case, word in self._words:
+                seen = np.ndarray((len(piece) - word.itemsize + 1,), word.dtype, piece, strides=(1,))[begins + place]
+                begins = begins[(seen | case) == word]
             found.append(begins + at)
         self._is_frequent = candidates > _STEPS_MAX
         return np.concatenate(found)
 
-    def _is_same(self, octets: Any, place: int) -> Any:
-        """Which of the bytes are that at a place of the literal."""
+    def _is_same(self, piece: Any, place: int) -> Any:
+        """At which of the places where the literal may begin it has the right byte at one of its own."""
         byte = self._text[place]
+        octets = piece[place : len(piece) - len(self._text) + 1 + place]
         return (octets | _CASE) == byte if len(self._variants(byte)) > 1 else octets == byte
+
+    @cached_property
+    def _words(self) -> list[tuple[int, Any, Any]]:
+        """The whole literal in words as wide as fit: where each is in it, which bits of it are case, and the word."""
+        import numpy as np
+
+        size = len(self._text)
+        width = max(each for each in (1, 2, 4, 8) if each <= size)
+        kind = np.dtype(f"<u{width}")
+        cases = bytes(_CASE if len(self._variants(byte)) > 1 else 0 for byte in self._text)
+        return [
+            (at, np.frombuffer(cases, kind, 1, at)[0], np.frombuffer(self._text, kind, 1, at)[0])
+            for at in [*range(0, size - width, width), size - width]
+        ]
+
+
+def _places_of_true(mask: Any) -> Any:
+    """What `flatnonzero` tells, sooner where few are true: eight at a time are looked at first."""
+    import numpy as np
+
+    whole = len(mask) // 8 * 8
+    eights = mask[:whole].view(np.uint64)
+    some = np.flatnonzero(eights != 0)
+    if len(some) > len(eights) // 8:
+        return np.flatnonzero(mask)
+    lanes = np.flatnonzero(mask[:whole].reshape(-1, 8)[some])
+    return np.concatenate((some[lanes >> 3] * 8 + (lanes & 7), np.flatnonzero(mask[whole:]) + whole))

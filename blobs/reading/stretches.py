@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # it takes long to load, and is needed where something was fo
     import numpy as np
     from numpy.typing import NDArray
 
-STRETCH_BYTES = 512 * 1024
-"""What is looked at together: it stays in the caches while it is scanned."""
+STRETCH_BYTES = 1024 * 1024
+"""What is looked at together: it stays in the caches while it is scanned, and costs much more than a step of Python."""
 _FIRST_BYTES = 32 * 1024
 """What is looked at first: the first hits of a frequent pattern are told sooner."""
 STRETCH_BYTES_MAX = 64 * 1024 * 1024

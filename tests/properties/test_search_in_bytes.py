@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ import previewers.ndjson
 import previewers.text
 from blobs.domain.errors import BlobsError
 from blobs.operations import literals as literal_search
+from blobs.operations.finding import Pattern
+from blobs.operations.literals import Literal
 from blobs.operations.search import search
 from blobs.operations.tools import SearchCall
 from blobs.reading import stretches
@@ -48,6 +51,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(previewers.ndjson, "ROWS_PER_MARK", 2)
     monkeypatch.setattr(previewers.text, "line_runs", partial(stretches.line_runs, size_bytes=12))
     monkeypatch.setattr(literal_search, "STRETCH_BYTES", 5)
+    monkeypatch.setattr(literal_search, "_STEPS_MAX", 1)
 
 
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
@@ -81,6 +85,37 @@ calls = st.builds(
 def test_in_lines(text: str, call: SearchCall) -> None:
     """Lines that end in every way, with escapes and without."""
     same("text", text.encode(), call)
+
+
+few_letters = st.text("abkKsS\u212a\u017f\n", max_size=80)
+
+
+@given(few_letters, st.text("abkKsS", min_size=1, max_size=20), st.booleans(), st.integers(1, 20), st.integers(0, 3))
+@settings(max_examples=500, deadline=None)
+@example("aab" * 20, "aabaabaabaabaabaa", False, 7, 0)
+@example("b\u212a", "bk", True, 7, 3)
+def test_of_literals(text: str, literal: str, ignore_case: bool, step: int, steps_max: int) -> None:
+    """A literal begins where RE2 says, also where hits overlap and lie over the end of what is looked at together."""
+    raw = text.encode()
+    found = Literal.of(literal, ignore_case=ignore_case)
+    engine = Pattern(SearchCall(blob="blob1", pattern=literal, ignore_case=ignore_case))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(literal_search, "STRETCH_BYTES", step)
+        patch.setattr(literal_search, "_STEPS_MAX", steps_max)
+        begins = None if found is None else found.begins(raw)
+    if begins is None:
+        assert ignore_case, "every literal that stands for itself can be found in bytes"
+        return
+    wanted = [at for at in range(len(text)) if (hit := engine.search(text[at:])) is not None and hit[0] == 0]
+    assert begins.tolist() == [len(text[:at].encode()) for at in wanted]
+
+
+@given(st.text("ab\n\r", max_size=60), st.sets(st.integers(0, 59)))
+def test_lines_are_counted_by_their_ends(text: str, places: set[int]) -> None:
+    """LF, CR and CRLF end lines, in any mixture."""
+    within = sorted(place for place in places if place < len(text) and text[place] not in "\r\n")
+    lines = {len(text[:place].replace("\r\n", "\n").replace("\r", "\n").split("\n")) for place in within}
+    assert stretches.count_lines(text.encode(), np.array(within, np.int64)) == len(lines)
 
 
 @given(texts, calls, st.sampled_from(["", "a,b\n", "a;b\n1;2\n", 'a,b\n"x",y\n']))
