@@ -13,6 +13,7 @@ from tests.benchmarks.table import GB, MB, row
 
 _PUTS = 2000
 _GETS = 3000
+_RUNS = 3
 
 
 _puts = partial(row, "40 KB durable puts over HTTP, 16 clients", sizes=(MB,), at=MB)
@@ -21,32 +22,38 @@ _puts = partial(row, "40 KB durable puts over HTTP, 16 clients", sizes=(MB,), at
 @_puts(beside="Redis SET, appendfsync always", bar="≥ 0.7× of its requests/s", most=1 / 0.7)
 def puts(bench: Bench) -> Pair:
     server, contents, other = *_putting(bench), redis(bench.folder)
-    work = partial(load, server.port, [post("/v1/blobs", each) for each in contents], clients=16)
+    work = _in_runs(server, [post("/v1/blobs", each) for each in contents])
     if other is None:
-        return Pair(work, "not installed: redis-server", server=server)
+        return Pair(work, "not installed: redis-server", repeat=_RUNS, server=server)
     bench.serving(other)
     sets = [redis_set(str(number), each) for number, each in enumerate(contents)]
-    peer = partial(load, other.port, sets, clients=16, is_http=False)
-    return Pair(work, peer, note=f"{_PUTS} puts", server=server)
+    peer = _in_runs(other, sets, is_http=False)
+    return Pair(work, peer, repeat=_RUNS, peer_repeat=_RUNS, note=f"{_PUTS} puts", server=server)
 
 
 @_puts(beside="nginx WebDAV PUT, never flushed")
 def puts_beside_nginx(bench: Bench) -> Pair:
     server, contents, other = *_putting(bench), nginx(bench.folder)
-    work = partial(load, server.port, [post("/v1/blobs", each) for each in contents], clients=16)
+    work = _in_runs(server, [post("/v1/blobs", each) for each in contents])
     if other is None:
-        return Pair(work, "not installed: nginx", server=server)
+        return Pair(work, "not installed: nginx", repeat=_RUNS, server=server)
     bench.serving(other)
-    requests = [put(f"/{number}", each) for number, each in enumerate(contents)]
-    return Pair(work, partial(load, other.port, requests, clients=16), note=f"{_PUTS} puts", server=server)
+    peer = _in_runs(other, [put(f"/{number}", each) for number, each in enumerate(contents)])
+    return Pair(work, peer, repeat=_RUNS, peer_repeat=_RUNS, note=f"{_PUTS} puts", server=server)
 
 
 def _putting(bench: Bench) -> tuple[Served, list[bytes]]:
     """A warm server, and what it has not stored yet."""
     server = bench.serving(ours(bench.folder / "served"))
-    contents = list(many_contents(_PUTS + 100))
-    load(server.port, [post("/v1/blobs", each) for each in contents[_PUTS:]], clients=16)
-    return server, contents[:_PUTS]
+    contents = list(many_contents(_PUTS * _RUNS + 100))
+    load(server.port, [post("/v1/blobs", each) for each in contents[:100]], clients=16)
+    return server, contents[100:]
+
+
+def _in_runs(server: Served, requests: list[bytes], *, is_http: bool = True) -> Callable[[], None]:
+    """Work that sends the next part of the requests each time: what is stored again would be no work."""
+    parts = iter([requests[start : start + _PUTS] for start in range(0, len(requests), _PUTS)])
+    return lambda: load(server.port, next(parts), clients=16, is_http=is_http)
 
 
 @row(
@@ -72,7 +79,7 @@ def gets(bench: Bench) -> Pair:
 
     asked(server.port, "/v1/conversations/c/blobs/blob1/content")()
     work = asked(server.port, "/v1/conversations/c/blobs/blob1/content")
-    return Pair(work, asked(other.port, "/"), note=f"{_GETS} reads", server=server)
+    return Pair(work, asked(other.port, "/"), repeat=_RUNS, peer_repeat=_RUNS, note=f"{_GETS} reads", server=server)
 
 
 @row(

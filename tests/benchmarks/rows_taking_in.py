@@ -87,19 +87,21 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 @row("40 KB durable puts, 16 threads", beside="append + fdatasync each", bar="≥ 3×", most=1 / 3, at=MB, sizes=(MB,))
 def many_puts(bench: Bench) -> Pair:
-    contents = list(many_contents(640))
+    runs = 3
+    contents = list(many_contents(640 * runs))
+    parts = {who: iter([contents[run::runs] for run in range(runs)]) for who in ("ours", "peer")}
     blobs, peer_file = bench.fresh(), os.open(bench.folder / "appended", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
     def ours() -> None:
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(blobs.put, contents))
+            list(pool.map(blobs.put, next(parts["ours"])))
 
     def peer() -> None:
-        for content in contents:
+        for content in next(parts["peer"]):
             os.write(peer_file, content)
             os.fdatasync(peer_file)
 
-    return Pair(ours, peer)
+    return Pair(ours, peer, repeat=runs, peer_repeat=runs)
 
 
 def _stores(bench: Bench) -> tuple[Blobs, Blobs]:
