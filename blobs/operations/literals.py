@@ -142,5 +142,5 @@ def _places_of_true(mask: Any) -> Any:
     some = np.flatnonzero(eights != 0)
     if len(some) > len(eights) // 8:
         return np.flatnonzero(mask)
-    lanes = np.flatnonzero(mask[:whole].reshape(-1, 8)[some])
+    lanes = np.flatnonzero(eights[some].view(np.bool_))
     return np.concatenate((some[lanes >> 3] * 8 + (lanes & 7), np.flatnonzero(mask[whole:]) + whole))
