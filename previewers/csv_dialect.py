@@ -25,6 +25,7 @@ _TYPED = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _NAME = re.compile(r"[^\W\d][\w .()/%#$&:+-]{0,59}")
+_BRACKET = re.compile(r"[()\[\]{}]")
 _RULE = re.compile(r"[-+|=: ]{3,}")
 _LOG_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d,\d{3}\b")
 
@@ -70,7 +71,7 @@ def preamble(head: bytes) -> tuple[int, str]:
 
 def find_dialect(head: bytes, *, is_whole: bool, encoding: Encoding = UTF8, delimiter: str = "") -> Dialect:
     """The dialect of a text by its beginning, in UTF-8; `delimiter` is known where the text itself names it."""
-    marks = delimiter or DELIMITERS
+    marks = delimiter or [mark for mark in DELIMITERS if mark == "," or mark.encode() in head]
     candidates = [_read(head, Grammar(mark), is_whole=is_whole, encoding=encoding) for mark in marks]
     best = max(candidates, key=_score)
     if best.consistency < _CONSISTENT:
@@ -79,8 +80,9 @@ def find_dialect(head: bytes, *, is_whole: bool, encoding: Encoding = UTF8, deli
             best = literal
     if best.width < 2 and not delimiter:
         best = next(each for each in candidates if each.grammar.delimiter == ",")
-    has_header = names_columns(best.rows)
-    is_table = _is_table(best, has_header=has_header)
+    kinds = _usual_kinds(best.rows, best.width)
+    has_header = names_columns(best.rows, kinds)
+    is_table = _is_table(best, kinds, has_header=has_header)
     return Dialect(best.grammar, has_header, best.consistency, best.width, is_table)
 
 
@@ -115,10 +117,14 @@ def _score(reading: _Reading) -> float:
     return reading.consistency + 0.01 * min(reading.width, 10) - 0.2 * blank + 0.2 * is_even
 
 
-def names_columns(rows: list[Row]) -> bool:
-    """Whether the first row names the columns: it does not look like the rows below it."""
+def names_columns(rows: list[Row], kinds: list[str | None] | None = None) -> bool:
+    """Whether the first row names the columns: it does not look like the rows below it.
+
+    `kinds` are the usual ones of the columns where they are known.
+    """
     if not rows:
         return False
+    kinds = _usual_kinds(rows, 0) if kinds is None else kinds
     first, body = rows[0], rows[1:]
     if all(not (cell or "").strip() for cell in first):
         return bool(body)
@@ -128,8 +134,8 @@ def names_columns(rows: list[Row]) -> bool:
     for place, name in enumerate(first):
         if name is None or not name.strip():
             continue
-        cells = [cell for row in body if place < len(row) and (cell := row[place])]
-        named, usual = _kind(name), _usual_kind(cells)
+        cells = _column(body, place)
+        named, usual = _kind(name), kinds[place]
         if named != usual:
             is_year = _YEAR.fullmatch(name) is not None
             evidence += 1 if usual or is_year else -1
@@ -146,14 +152,26 @@ def _kind(cell: str) -> str | None:
     return found.lastgroup if found else None
 
 
+def _column(rows: list[Row], place: int) -> list[str]:
+    """The cells of a column that are not empty."""
+    return [cell for row in rows if place < len(row) and (cell := row[place])]
+
+
+def _usual_kinds(rows: list[Row], width: int) -> list[str | None]:
+    """The usual kind in the rows below the first of each of its columns, and of as many as `width` tells."""
+    columns = max(width, len(rows[0])) if rows else width
+    return [_usual_kind(_column(rows[1:], place)) for place in range(columns)]
+
+
 def _usual_kind(cells: list[str]) -> str | None:
     """The kind of at least four in five cells; None where that is text, or no kind."""
-    kinds = [_kind(cell) for cell in cells]
+    known = {cell: _kind(cell) for cell in set(cells)}
+    kinds = [known[cell] for cell in cells]
     usual = mode(kinds) if kinds else None
     return usual if usual and kinds.count(usual) >= 0.8 * len(kinds) else None
 
 
-def _is_table(reading: _Reading, *, has_header: bool) -> bool:
+def _is_table(reading: _Reading, kinds: list[str | None], *, has_header: bool) -> bool:
     """The rows are a table and not prose, code, a log or a drawn table that happens to hold the delimiter."""
     rows, width = reading.rows, reading.width
     is_short = len(rows) < 20
@@ -163,8 +181,7 @@ def _is_table(reading: _Reading, *, has_header: bool) -> bool:
         return False
     if _looks_drawn(rows) or _looks_written(rows) or _looks_like_code(rows):
         return False
-    columns = ([cell for row in rows[1:] if place < len(row) and (cell := row[place])] for place in range(width))
-    is_typed = any(_usual_kind(cells) for cells in columns)
+    is_typed = any(kinds[:width])
     is_named = has_header and all(cell is None or _NAME.fullmatch(cell) for cell in rows[0])
     if width == 2:
         return is_named or (is_typed and len(rows) > 2)
@@ -191,12 +208,14 @@ def _looks_like_code(rows: list[Row]) -> bool:
     """Cells that open what another cell closes: calls, literals, markup."""
     if (rows[0][0] or "").lstrip()[:1] == "<":
         return True
-    torn = 0
-    for row in rows:
-        torn += any(
-            cell.count(opening) != cell.count(closing)
-            for cell in row
-            if cell and '"' not in cell
-            for opening, closing in ("()", "[]", "{}")
-        )
-    return torn > 0.3 * len(rows)
+    return sum(map(_is_torn, rows)) > 0.3 * len(rows)
+
+
+def _is_torn(row: Row) -> bool:
+    """A cell without quotes opens what it does not close, or the other way round."""
+    return any(
+        cell.count(opening) != cell.count(closing)
+        for cell in row
+        if cell and _BRACKET.search(cell) and '"' not in cell
+        for opening, closing in ("()", "[]", "{}")
+    )
