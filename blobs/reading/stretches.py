@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # it takes long to load, and is needed where something was fo
 
 STRETCH_BYTES = 1024 * 1024
 """What is looked at together: it stays in the caches while it is scanned, and costs much more than a step of Python."""
+_BLOCK_BYTES = 256 * 1024
 _FIRST_BYTES = 32 * 1024
 """What is looked at first: the first hits of a frequent pattern are told sooner."""
 STRETCH_BYTES_MAX = 64 * 1024 * 1024
@@ -84,7 +85,7 @@ class Stretch:
     are_lines: bool = False
 
 
-def line_blocks(source: Source, start: int, size_bytes: int = STRETCH_BYTES) -> Iterator[tuple[int, bytes]]:
+def line_blocks(source: Source, start: int, size_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """The bytes from `start` on in blocks that end with a line, each with its place."""
     wanted, at = size_bytes, start
     while at < source.size:
