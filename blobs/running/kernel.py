@@ -31,6 +31,8 @@ PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 CAP_SETUID, CAP_SETPCAP, CAP_SYS_ADMIN = 7, 8, 21
 
+HUGE_PAGE_BYTES = 2 << 20
+_MADV_COLLAPSE = 25
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
@@ -68,6 +70,12 @@ def prctl(option: int, *arguments: int) -> int:
 def unshare(flags: int) -> None:
     """Leave the namespaces that `flags` names for new ones."""
     _checked(_libc.unshare(ctypes.c_int(flags)), f"unshare {flags:#x}")
+
+
+def use_huge_pages(start: int, stop: int) -> None:
+    """Have memory of this process lie in huge pages; raises where there are none of it, or the kernel is before 6.1."""
+    words = ctypes.c_void_p(start), ctypes.c_size_t(stop - start), ctypes.c_int(_MADV_COLLAPSE)
+    _checked(_libc.madvise(*words), "madvise")
 
 
 def is_single_threaded() -> bool:

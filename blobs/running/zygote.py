@@ -52,6 +52,7 @@ class Zygote:
         gc.collect()
         gc.disable()
         gc.freeze()
+        _use_huge_pages(processes)
         if not kernel.is_single_threaded() and _thread_count() != 1:
             raise RuntimeError(f"a preloaded library started threads ({_thread_count()} in all)")
         return {
@@ -168,6 +169,27 @@ def _warm_up() -> None:
         pyplot.plot([1, 2])
         pyplot.savefig(io.BytesIO())
         pyplot.close("all")
+
+
+def _use_huge_pages(processes: int) -> None:
+    """Have memory lie in huge pages where that can be had: a fork, and the end of one, look at each page of a process.
+
+    Measured: a third of the CPU time of a call that does nothing.
+    """
+    try:
+        descriptor = os.open("self/maps", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
+    except OSError:
+        return
+    size = kernel.HUGE_PAGE_BYTES
+    with os.fdopen(descriptor) as maps:
+        fields = [line.split() for line in maps]
+    for span, access, _, _, inode, *_ in fields:
+        if access != "rw-p" or inode != "0":
+            continue
+        start, stop = (int(each, 16) for each in span.split("-"))
+        for at in range(-(-start // size) * size, stop - size + 1, size):
+            with contextlib.suppress(OSError):  # nothing there is in use yet
+                kernel.use_huge_pages(at, at + size)
 
 
 def _write_lines_at_once() -> None:
