@@ -50,7 +50,7 @@ def entry_stretches(text: memoryview, found: Outline, span: ItemRange, needle: N
         is_held = len(raw) <= STRETCH_BYTES_MAX
         told = Trust.CANDIDATES if is_held else Trust.NONE
         starts = partial(_starts, begins, first, following)
-        yield Stretch(raw if is_held else b"", told, partial(int, first), starts, also)
+        yield Stretch(raw if is_held else b"", told, partial(int, first), starts, also, walked_max=1)
         first = following
 
 

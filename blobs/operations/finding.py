@@ -37,6 +37,12 @@ class Pattern:
         found = self._engine.search(text)
         return None if found is None else found.span()
 
+    def is_in(self, text: str) -> bool:
+        """Whether the text of one item matches; sooner than where."""
+        if self.needle.literal is not None and not self.needle.ignore_case:
+            return self.needle.literal in text
+        return self._engine.search(text) is not None
+
     def may_match_any(self, joined: str) -> bool:
         """Whether one of several texts, joined by line ends, may match."""
         return not self._may_span or self._engine.search(joined) is not None

@@ -20,7 +20,6 @@ TEXT_CHARS_MAX = 400
 """A match is shown with this much around it; the rest is one blob_read away."""
 
 _BLOCK_ITEMS = 512
-_SKIPPED_MAX = 256
 
 _Match = tuple[int, str | None, str, tuple[int, int]]
 
@@ -126,21 +125,25 @@ class _Hunt:
             return
         first = stretch.first()
         wanted = [first + place for place in hits.places.tolist() if span.start <= first + place < span.stop]
-        for run in _runs(wanted):
+        for run in _runs(wanted, stretch.walked_max):
             items = self._view.items(ItemRange(run[0], run[-1] + 1))
             awaited = iter(run)
             number = next(awaited)
             for index, item in enumerate(items, run[0]):
                 if index == number:
+                    number = next(awaited, -1)
                     texts = self._view.search_texts(item, self._columns)
-                    hit = self._first([(name, exact_json.clean(text)) for name, text in texts])
+                    cleaned = [(name, exact_json.clean(text)) for name, text in texts]
+                    if self.is_counting:
+                        self.counted += any(self._pattern.is_in(text) for _, text in cleaned)
+                        continue
+                    hit = self._first(cleaned)
                     if hit is not None:
                         yield index, *hit
                         if self._is_count_enough(stretch):
                             matched = hits.matched + first
                             self.counted += int(((matched > index) & (matched < span.stop)).sum())
                             return
-                    number = next(awaited, -1)
 
     def _is_count_enough(self, stretch: Stretch) -> bool:
         """The rest of the matches of a stretch need only be counted, and its bytes tell how many they are."""
@@ -175,11 +178,11 @@ class _Hunt:
         return None
 
 
-def _runs(numbers: list[int]) -> Iterator[list[int]]:
-    """Ascending numbers, those together between which so few lie that to walk over them costs less than to seek."""
+def _runs(numbers: list[int], walked_max: int) -> Iterator[list[int]]:
+    """Ascending numbers, those together between which at most so many lie."""
     run: list[int] = []
     for number in numbers:
-        if run and number - run[-1] > _SKIPPED_MAX:
+        if run and number - run[-1] > walked_max:
             yield run
             run = []
         run.append(number)

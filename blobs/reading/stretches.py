@@ -74,7 +74,7 @@ class Stretch:
     """Consecutive whole items: their bytes, and what is worked out only where something was found in those.
 
     `first` tells the number of the first item, `starts` where in `raw` each begins; `are_lines` says that a line is an
-    item. `also` is an expression of RE2.
+    item. `also` is an expression of RE2. Over `walked_max` items it is quicker to walk than to seek the next.
     """
 
     raw: Octets
@@ -83,6 +83,7 @@ class Stretch:
     starts: Callable[[], Positions]
     also: Any = None
     are_lines: bool = False
+    walked_max: int = 256
 
 
 def line_blocks(source: Source, start: int, size_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
@@ -139,10 +140,11 @@ def line_starts(raw: Octets) -> Positions:
     """Where each line begins in bytes that begin one; LF, CRLF and CR end lines."""
     import numpy as np
 
+    has_cr = has_carriage_return(raw)
     octets = np.frombuffer(raw, np.uint8)
     is_end = octets == _LF
-    is_cr = octets == _CR
-    if is_cr.any():
+    if has_cr:
+        is_cr = octets == _CR
         is_cr[:-1] &= octets[1:] != _LF
         is_end |= is_cr
     starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(is_end) + 1))
