@@ -14,8 +14,11 @@ from api.door import Door
 from api.front import Front
 from api.gate import Gate
 from api.heads import heads_of
+from api.kept_answers import KeptAnswers
 from api.problems import told
 from blobs.domain.errors import BlobsError
+
+_READING = ("GET", "HEAD")
 
 
 class ByteFront:
@@ -26,6 +29,7 @@ class ByteFront:
         self._routes = [(route.methods or set(), route.path_regex.fullmatch, route.endpoint) for route in routes]
         self._gate = Gate(_answer, front)
         self._way_in = Door(self._gate)
+        self._kept = KeptAnswers(front.catalog_version, front.limits)
 
     def takes(self, scope: Scope) -> bool:
         """Whether the request is to one of the routes; it is noted which."""
@@ -43,7 +47,18 @@ class ByteFront:
 
     def at_once(self, scope: Scope) -> Response | None:
         """The whole answer to a request, where it has no body and can be answered without waiting; else None."""
-        if not self.takes(scope) or (answer_at_once := AT_ONCE.get(scope["endpoint"])) is None:
+        if scope["method"] not in _READING or not self.takes(scope):
+            return None
+        try:
+            answer = self._kept.find(scope)
+            if answer is None and (answer := self._made_at_once(scope)) is not None:
+                self._kept.keep(scope, answer)
+        except Exception:  # noqa: BLE001  # it is raised again on the way through the door, which tells it
+            return None
+        return answer
+
+    def _made_at_once(self, scope: Scope) -> Response | None:
+        if (answer_at_once := AT_ONCE.get(scope["endpoint"])) is None:
             return None
         heads = heads_of(scope)
         if "content-length" in heads or "transfer-encoding" in heads:
@@ -53,8 +68,6 @@ class ByteFront:
             answer = self._gate.refusal(scope) or answer_at_once(request, may_wait=False)
         except BlobsError as fault:
             return told(request, fault)
-        except Exception:  # noqa: BLE001  # it is raised again on the way through the door, which tells it
-            return None
         return None if isinstance(answer, StreamingResponse) else answer
 
 

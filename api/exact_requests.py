@@ -1,13 +1,12 @@
 """JSON bodies in and out without loss: the framework's own parser would pass numbers through 64-bit floats."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-import anyio
 from anyio import to_thread
 from fastapi import Request
 from fastapi.routing import APIRoute
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from api.problems import UnsupportedTypeError
@@ -82,16 +81,18 @@ async def read_body(request: Request, *, bytes_max: int) -> bytes:
 async def body_chunks(request: Request) -> AsyncIterator[bytes]:
     """The body as it comes; `CallerError` where it is cut off, or where nothing comes for `body_idle_ms_max`."""
     idle_s_max = request.app.state.front.limits.body_idle_ms_max / 1000
-    stream = request.stream()
     while True:
         try:
-            with anyio.fail_after(idle_s_max):
-                chunk = await anext(stream, b"")
-        except (ClientDisconnect, TimeoutError):
+            async with asyncio.timeout(idle_s_max):
+                message = await request.receive()
+        except TimeoutError:
             raise cut_off() from None
-        if not chunk:
+        if message["type"] == "http.disconnect":
+            raise cut_off()
+        if chunk := message.get("body", b""):
+            yield chunk
+        if not message.get("more_body", False):
             return
-        yield chunk
 
 
 def check_length(request: Request, *, bytes_max: int) -> int | None:

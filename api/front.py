@@ -60,6 +60,10 @@ class Front:
         self._is_keyed = self._is_keyed or self.blobs.service.catalog.has_keys()
         return self._is_keyed
 
+    def catalog_version(self) -> int | None:
+        """What changes with all that is written to the catalog, as of `Catalog.version`."""
+        return self.blobs.service.catalog.version()
+
     def unready(self) -> str:
         """Why the service cannot work yet, or no longer; empty where it can. Reads the catalog once."""
         if self._sandbox is None:

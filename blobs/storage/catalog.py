@@ -90,6 +90,13 @@ class Catalog(BlobRecords, Retention, Quotas, Access, Protocol):
     was changed then.
     """
 
+    def version(self) -> int | None:
+        """What changes with everything that any process writes, `None` where that is not known.
+
+        One object answers the same number twice only where nothing was written in between.
+        """
+        ...
+
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         """What was found out about a blob under this kind."""
         ...

@@ -126,6 +126,9 @@ class MemoryCatalog(MemoryAccess):
         super().__init__()
         self._conversations: dict[tuple[str, str], _Conversation] = {}
 
+    def version(self) -> int | None:
+        return None
+
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         return self._findings.get((tenant, digest, kind))
 

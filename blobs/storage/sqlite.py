@@ -34,6 +34,9 @@ class SqliteCatalog(SqliteAccess):
         """
         super().__init__(SqliteSession(path, prepare=migrate))
 
+    def version(self) -> int | None:
+        return self._session.version()
+
     def find_finding(self, tenant: str, digest: Digest, kind: str) -> str | None:
         rows = self._session.read(
             "select text from findings where tenant = ? and digest = ? and kind = ?", (tenant, digest.to_bytes(), kind)

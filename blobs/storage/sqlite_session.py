@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from blobs.domain.errors import BlobsError, CorruptError, SettingsError, StoreError
@@ -52,6 +53,8 @@ class SqliteSession:
         self._engine = _engine()
         self._path = path
         self._idle: list[Any] = []
+        self._versions: Any = None
+        self._versions_lock = Lock()
         with store_errors(path):
             make_folder(path.parent)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -103,8 +106,21 @@ class SqliteSession:
         """Run several jobs, each as `write` does; what a job is refused for is its answer."""
         return self._writes.submit(_Write(jobs, is_lasting=True)) if jobs else []
 
+    def version(self) -> int:
+        """What changes with every transaction that writes, of whichever process and connection."""
+        self._require_open()
+        with self._versions_lock, self._sqlite_errors():
+            if self._versions is None:
+                self._versions = self._connect()  # never written by, because it does not count its own transactions
+            found: int = self._versions.execute("pragma data_version").fetchone()[0]
+            return found
+
     def close(self) -> None:
         """Close all connections; a second time does nothing."""
+        with self._versions_lock:
+            if self._versions is not None:
+                self._versions.close()
+                self._versions = None
         while self._idle:
             self._idle.pop().close()
         if (writer := getattr(self, "_writer", None)) is not None:

@@ -1,10 +1,13 @@
 """The contract suite for catalogs; see `blobs.testing.storage`."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from blobs.domain.errors import CallerError, ConflictError, NotFoundError
+from blobs.domain.keys import hash_key
+from blobs.storage.access import KeyRecord
 from blobs.storage.catalog import Catalog, Change
 from blobs.testing.access import AccessContract
 from blobs.testing.keeping import BLUE, GREEN, RED, KeepingContract, blob, name, remove, turn
@@ -13,6 +16,30 @@ from blobs.testing.purging import PurgingContract
 
 class CatalogContract(KeepingContract, PurgingContract, AccessContract):
     """What every `Catalog` keeps; `make_catalog` answers an empty one that may use the folder."""
+
+    def test_the_version_changes_with_every_write(self, chat: Catalog) -> None:
+        """Where a catalog has one: whatever is written, and only then."""
+        if chat.version() is None:
+            pytest.skip("a catalog without a version")
+        writes: list[Callable[[], object]] = [
+            lambda: chat.add_blob("b", blob(BLUE)),
+            lambda: chat.use_blob("b", BLUE, used_ms=2**40),
+            lambda: chat.save_finding("a", RED, "profile", "x"),
+            lambda: chat.commit("a", "chat", 1, Change(turn=turn(1), names=(name(1, turn=1),))),
+            lambda: chat.commit("a", "chat", 2, Change(drop_turns_from=1)),
+            lambda: chat.delete_conversation("a", "chat"),
+            lambda: chat.mark_blob("b", BLUE, "k", is_corrupt=True),
+            lambda: chat.purge_blob("a", RED, now_ms=5),
+            lambda: remove(chat, GREEN),
+            lambda: chat.add_key(KeyRecord("k1", hash_key("secret"), "a", "runtime", 5)),
+            lambda: chat.remove_key("k1"),
+        ]
+        seen = [chat.version()]
+        for write in writes:
+            assert chat.version() == seen[-1]
+            write()
+            seen.append(chat.version())
+        assert len({*seen}) == len(seen)
 
     def test_tenants_do_not_see_each_other(self, chat: Catalog) -> None:
         """Nothing of one tenant is found, listed, changed or removed by another."""

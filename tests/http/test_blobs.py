@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.cli.command import blobs
 from tests.http.conftest import KEYS, SMALL_BLOB_BYTES, is_problem
 from tests.http.raw import connect, read_answer, read_to_end
 from tests.http.server import Server
@@ -340,3 +341,31 @@ def test_a_body_that_nobody_asked_for_is_passed_over(server: Server, path: str) 
     head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
     with connect(server, f"{head}Content-Length: 5\r\n\r\nhello{head}\r\n".encode()) as connection:
         assert [read_answer(connection)[2] for _ in range(2)] == [CONTENT, CONTENT]
+
+
+# What is read again and again
+
+
+def test_a_name_that_comes_to_mean_another_blob_is_read_as_that(http: httpx.Client, chat: str) -> None:
+    """However often and however lately the name was read before."""
+    for content in ("first " * 8_000, "second " * 8_000):
+        turn = {"calls": [{"id": "a", "tool": "t", "result": content}]}
+        assert http.put(f"{chat}/turns/1", json=turn).status_code == 200
+        for _ in range(3):
+            assert http.get(f"{chat}/blobs/blob1/content").text == content
+    assert http.delete(f"{chat}/turns/1").status_code == 204
+    assert is_problem(http.get(f"{chat}/blobs/blob1/content"), 404, "not_found")
+
+
+def test_a_purged_blob_is_gone_at_once(server: Server, chat: str) -> None:
+    """Another process removes what was just read; the next read does not get it, by digest or by name."""
+    secret = b"a secret that is to be forgotten " * 1_000
+    where = server.http.post("/v1/blobs", content=secret).headers["location"]
+    server.http.post(f"{chat}/blobs", content=secret)
+    paths = (where, f"{chat}/blobs/blob1/content")
+    for path in paths * 3:
+        assert server.http.get(path).content == secret
+    done = blobs("purge", where.rsplit("/", 1)[1], "--store", server.store)
+    assert done.returncode == 0, done.stderr
+    for path in paths:
+        assert server.http.get(path).status_code == 404

@@ -202,6 +202,19 @@ def test_a_flush_that_fails_undoes_the_whole_batch(catalog, monkeypatch):
     assert catalog.add_blob("a", blob(RED)) == blob(RED)
 
 
+def test_the_version_counts_the_writes_of_others(catalog, path):
+    """Another process's, that is: here, another object over the same file."""
+    other = SqliteCatalog(path)
+    before = catalog.version()
+    assert catalog.version() == before
+    other.add_blob("a", blob(RED))
+    changed = catalog.version()
+    assert changed != before
+    catalog.find_blob("a", RED)
+    assert catalog.version() == changed
+    other.close()
+
+
 def test_numbers_that_do_not_fit_are_the_callers_fault(catalog):
     """A number of more than 63 bits is refused as such, in lookups too."""
     for look in (
