@@ -11,8 +11,12 @@ from typing import Any
 
 from blobs.domain.errors import ToolInputError
 from blobs.operations.literals import Literal
+from blobs.operations.required import required_literal
 from blobs.operations.tools import SearchCall
 from blobs.reading.stretches import Needle, Octets, Positions, Stretch, count_lines
+
+_VAIN_MAX = 8
+"""So many more times than it has spared a pass, what a match requires may be looked for in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,9 @@ class Pattern:
         self.needle = Needle(call.pattern, is_regex=call.regex, ignore_case=call.ignore_case)
         self._engine = self._compiled(call.pattern, "")
         self._literal = None if call.regex else Literal.of(call.pattern, ignore_case=call.ignore_case)
+        required = required_literal(call.pattern) if call.regex else None
+        self._required = None if required is None else Literal.of(required, ignore_case=call.ignore_case)
+        self._vain = -_VAIN_MAX
         self._may_span = not re.search(r"\\[AzZ]|\(\?|\$|\^", call.pattern) if call.regex else "\n" not in call.pattern
 
     def search(self, text: str) -> tuple[int, int] | None:
@@ -53,7 +60,10 @@ class Pattern:
 
         raw = stretch.raw
         begins = self._begins(stretch)
-        is_begun = len(begins) > 0 if begins is not None else self._in_bytes.search(raw) is not None
+        if begins is not None:
+            is_begun = len(begins) > 0
+        else:
+            is_begun = self._holds_required(raw) and self._in_bytes.search(raw) is not None
         extra = [] if stretch.also is None else [each.start() for each in stretch.also.finditer(raw)]
         if not is_begun and not extra:
             return None
@@ -75,6 +85,15 @@ class Pattern:
     def _begins(self, stretch: Stretch) -> "Positions | None":
         """Where the pattern begins in the bytes; None where the engine is to be asked."""
         return None if self._literal is None else self._literal.begins(stretch.raw)
+
+    def _holds_required(self, raw: Octets) -> bool:
+        """What every match holds may be in the bytes; looked for as long as that spares enough passes of the engine."""
+        if self._required is None or self._vain > 0:
+            return True
+        begins = self._required.begins(raw)
+        may_be_in = begins is None or len(begins) > 0
+        self._vain += 1 if may_be_in else -1
+        return may_be_in
 
     def _places(self, raw: Octets, starts: Positions) -> Positions:
         import numpy as np

@@ -15,10 +15,11 @@ import previewers.csv_records
 import previewers.json_stretches
 import previewers.ndjson
 import previewers.text
-from blobs.domain.errors import BlobsError
+from blobs.domain.errors import BlobsError, ToolInputError
 from blobs.operations import literals as literal_search
 from blobs.operations.finding import Pattern
 from blobs.operations.literals import Literal
+from blobs.operations.required import required_literal
 from blobs.operations.search import search
 from blobs.operations.tools import SearchCall
 from blobs.reading import stretches
@@ -39,6 +40,7 @@ REGEXES = (
     "a.*b", "^a", "b$", "^$", "$", "[^a]b", r"a\s", r"\s", r"\bA\b", r"\B", "a*", "(?i)k", "[^,]+,", '"', "a|$",
     "(?s)a.b", r"\Aa", r"b\z", "[^x]*x", r"(a|b)+\s*c", "[a-c]{2}", r"(?-m)^b", r"\Q[\E^", "x[^y]*y|x", r"\n", ".",
     r"\x{e9}", r"\pL\d", "(?m)^b", "(?U)a.*", r"[[:^alpha:]]", '"b', "a:b", "\\\\",
+    "k.*c", "ab+", r"a\s*b", "(?:a|b)12", "a[bc]?12", r"1\.50",
 )  # fmt: skip
 
 
@@ -108,6 +110,58 @@ def test_of_literals(text: str, literal: str, ignore_case: bool, step: int, step
         return
     wanted = [at for at in range(len(text)) if (hit := engine.search(text[at:])) is not None and hit[0] == 0]
     assert begins.tolist() == [len(text[:at].encode()) for at in wanted]
+
+
+expressions = st.lists(
+    st.sampled_from(
+        ("a", "b", "k", "K", "ab", ".", "*", "+", "?", "{2}", "{0,1}", "{1,}", "(", "(?:", "(?i)", "(?P<x>", ")", "|",
+         "[", "[^", "]", "[]a]", "[a-k]", r"[\]b]", "^", "$", r"\.", r"\d", r"\x61", r"\pL", r"\Q", r"\E", "{", "}",
+         "2", "-", "\n", r"\{", r"\b", r"\\", "[[:alpha:]]", ",", "\xe9", "#", " ")
+    ),
+    min_size=1,
+    max_size=9,
+).map("".join)  # fmt: skip
+
+
+@given(expressions, st.lists(st.text("abkK2.{} -,#\xe9\\", max_size=8), max_size=30), st.booleans())
+@settings(max_examples=1000, deadline=None)
+@example("(?:a|b)k", ["ak"], False)
+@example("ab?k", ["ak"], False)
+@example("[]a]k", ["]k"], False)
+def test_what_is_required_is_in_every_match(expression: str, texts: list[str], ignore_case: bool) -> None:
+    """Wherever an expression matches, its required literal is."""
+    required = required_literal(expression)
+    call = SearchCall(blob="blob1", pattern=expression, regex=True, ignore_case=ignore_case)
+    try:
+        pattern = Pattern(call)
+    except ToolInputError:
+        return
+    assume(required is not None)
+    literal = Pattern(SearchCall(blob="blob1", pattern=required or "", ignore_case=ignore_case))
+    for text in [*texts, expression, "".join(texts), "\n".join(texts)]:
+        if pattern.search(text) is not None:
+            assert literal.search(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "required"),
+    [
+        ("ERROR.*timeout", "timeout"),
+        (r"took \d+ ms", "took "),
+        (r"user\.name=\w+", "user.name="),
+        ("colou?r", "colo"),
+        ("ab+c", "ab"),
+        ("x{2,3}yes", "yes"),
+        ("(?:GET|POST) /api/", " /api/"),
+        (r"[a-f]{6}\d", None),
+        ("warn|error", None),
+        ("(?i)error", None),
+        (r"\x41bc", None),
+    ],
+)
+def test_what_is_required(expression: str, required: str | None) -> None:
+    """The longest text outside of parentheses; none where the notation is out of the ordinary."""
+    assert required_literal(expression) == required
 
 
 @given(st.text("ab\n\r", max_size=60), st.sets(st.integers(0, 59)))
