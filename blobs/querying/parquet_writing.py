@@ -87,15 +87,23 @@ class RowGroups:
 def _encodings(first: pa.Table) -> dict[str, Any]:
     """How the columns are written, judged by the first rows: what takes least, and least time to read.
 
-    Integers, decimals of 64 bits and moments as differences, other numbers by a dictionary where they repeat, all else
-    by a dictionary. Measured: a sum reads such a decimal in a quarter of the time.
+    Integers, decimals of 64 bits and moments as differences; all else by a dictionary where it repeats, and where not,
+    texts one after the other behind their lengths. Measured: a sum reads such a decimal in a quarter of the time, and
+    such texts take two thirds of it and of the room.
     """
     if any(pa.types.is_nested(field.type) or "." in field.name for field in first.schema):
         return {}  # a column is named by its path, and its parts would be too
-    differences = {field.name: "DELTA_BINARY_PACKED" for field in first.schema if _is_of_64_bits(field.type)}
-    plain = {field.name for field in first.schema if _is_number(field.type) and not _repeats(first[field.name])}
-    by_dictionary = [name for name in first.schema.names if name not in differences and name not in plain]
-    return {"column_encoding": differences or None, "use_dictionary": by_dictionary or False}
+    encodings: dict[str, str] = {}
+    by_dictionary: list[str] = []
+    for field in first.schema:
+        kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+        if _is_of_64_bits(kind):
+            encodings[field.name] = "DELTA_BINARY_PACKED"
+        elif _repeats(first[field.name].cast(kind)):
+            by_dictionary.append(field.name)
+        elif _is_text(kind):
+            encodings[field.name] = "DELTA_LENGTH_BYTE_ARRAY"
+    return {"column_encoding": encodings or None, "use_dictionary": by_dictionary or False}
 
 
 def _is_of_64_bits(kind: pa.DataType) -> bool:
@@ -103,8 +111,9 @@ def _is_of_64_bits(kind: pa.DataType) -> bool:
     return bool(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) or is_short_decimal)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _is_text(kind: pa.DataType) -> bool:
+    tests = pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_string, pa.types.is_binary
+    return any(each(kind) for each in tests)
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

@@ -275,6 +275,18 @@ def test_numbers_are_written_as_they_are_read_fastest(tmp_path: Path) -> None:
     assert (described.physical_type, described.has_dictionary_page) == ("INT64", False)
 
 
+def test_texts_are_written_as_they_are_read_fastest(tmp_path: Path) -> None:
+    """By a dictionary where they repeat, else one after the other; empty ones, nulls and JSON are kept in both."""
+    cells = [[None, "", "é" * (each % 7)][min(each % 9, 2)] for each in range(40_000)]
+    rows = [[cell, f"{cell} {place}", [place]] for place, cell in enumerate(cells)]
+    columns, content = stored(Table(["few", "many", "json"], rows=lambda: iter(rows)))
+    assert [each.type for each in columns] == ["VARCHAR", "VARCHAR", "JSON"]
+    group = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0)
+    assert [group.column(place).has_dictionary_page for place in range(3)] == [True, False, False]
+    assert all("DELTA_LENGTH_BYTE_ARRAY" in group.column(place).encodings for place in (1, 2))
+    assert read_back(tmp_path, content) == [(few, many, f"[{json[0]}]") for few, many, json in rows]
+
+
 def test_batches_are_bounded_by_bytes() -> None:
     """Rows of a megabyte come in batches of a few megabytes, wide rows in few."""
     sizes = [len(batch) for batch in batches([["x" * 1_000_000]] * 40)]
