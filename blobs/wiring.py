@@ -107,6 +107,7 @@ def build(settings: Settings) -> Service:
         store, catalog, runner, limits, registry=registry, readers_dir=readers_dir, scratch=str(scratch)
     )
     toolbox = Toolbox(workshop)
+    store.show(toolbox.intake.begin)
     return Service(settings, store, content, catalog, runner, workshop, toolbox, temporary, readers_copy)
 
 

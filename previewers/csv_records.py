@@ -32,10 +32,13 @@ from blobs.reading.stretches import (
 )
 
 RECORDS_PER_MARK = 1024
+_WALKED_BYTES = 64 * 1024
+"""What is split into lines at a time: about as much as lies between two marks."""
 _CSV_CELL_CHARS_MAX = 128 * 1024  # the limit that Python's csv has unless a process sets another
 _QUOTE, _LF, _CR = 34, 10, 13
 
 Positions = NDArray[np.int64]
+_NOWHERE: Positions = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def each_record(source: Source, start: int, grammar: Grammar) -> Iterator[tuple[
     at = record_at = start
     pieces: list[bytes] = []
     is_open = False
-    for _, block in line_blocks(source, start):
+    for _, block in line_blocks(source, start, _WALKED_BYTES):
         is_plain = not grammar.is_quoted or b'"' not in block
         for line in block.splitlines(keepends=True):
             at += len(line)
@@ -143,6 +146,7 @@ class RecordIndex:
     """
 
     def __init__(self, source: Source, start: int, grammar: Grammar, index: Index | None = None) -> None:
+        """The records from `start` on: as an index tells them, or as they are found with `add` and `end`."""
         self._source = source
         self._grammar = grammar
         self.marks: Offsets = array("q")
@@ -157,21 +161,29 @@ class RecordIndex:
         self.open_lines = 0
         self.is_unclosed = False
         self.is_well_formed = True
-        if index is None:
-            self._find(start)
-        else:
+        """Every quote stands where a writer would put it."""
+        self._masks = tuple(np.empty(0, np.bool_) for _ in range(2))
+        if index is not None:
             self.count, self.width, self.first_width, self.odd, self.is_well_formed = index.facts["records"]
             self.marks = index.places["records"]
+
+    @classmethod
+    def found(cls, source: Source, start: int, grammar: Grammar) -> "RecordIndex":
+        """The records of a source from `start` on."""
+        index = cls(source, start, grammar)
+        for at, block in line_blocks(source, start):
+            index.add(at, block)
+        index.end()
+        return index
 
     def facts(self) -> list[int]:
         """What an index notes of it under `records`, beside its `marks`."""
         return [self.count, self.width, self.first_width, self.odd, self.is_well_formed]
 
-    def _find(self, start: int) -> None:
-        for at, block in line_blocks(self._source, start):
-            self._add(at, block)
+    def end(self) -> None:
+        """Nothing follows."""
         if self._is_open:
-            self._keep(np.array([self._record_at]), np.array([1]), np.array([self._delimiters + 1]))
+            self._keep(np.array([self._record_at]), np.array([self._delimiters + 1]))
         self.is_unclosed = self._is_open
         self.is_well_formed = self.is_well_formed and not self._is_open
 
@@ -227,41 +239,84 @@ class RecordIndex:
         """Where a record begins; past the last one, the end of the source."""
         return next((at for at, _ in self.records(record, record + 1)), self._source.size)
 
-    def _add(self, at: int, block: bytes) -> None:
+    def add(self, at: int, block: bytes) -> None:
+        """Take the next lines, which begin at `at`; only the last ones may lack their end."""
+        if block[-1] not in b"\r\n":
+            block += b"\n"
         octets = np.frombuffer(block, np.uint8)
-        quotes = (
-            np.flatnonzero(octets == _QUOTE) if self._grammar.is_quoted and b'"' in block else np.empty(0, np.int64)
-        )
-        if not _is_well_formed(octets, quotes, self._grammar, is_open=self._is_open):
+        places = self._marked(octets, block)
+        marks = octets[places]
+        quotes = np.flatnonzero(marks == _QUOTE) if self._is_quoted(block) else _NOWHERE
+        if not _is_well_formed(octets, places[quotes], self._grammar, is_open=self._is_open):
             self._add_by_line(at, block)
             return
-        is_open = int(self._is_open)
-        ends = _line_ends(octets, block)
-        delimiters = np.flatnonzero(octets == ord(self._grammar.delimiter))
-        if len(quotes) or is_open:
-            is_outside = (np.searchsorted(quotes, ends) + is_open) % 2 == 0
-            closed = int(np.flatnonzero(is_outside)[-1]) + 1 if is_outside.any() else 0
-            self.open_lines = len(ends) - closed + (0 if closed else self.open_lines)
-            ends = ends[is_outside]
-            delimiters = delimiters[(np.searchsorted(quotes, delimiters) + is_open) % 2 == 0]
-            self._is_open = bool((len(quotes) + is_open) % 2)
-        before = np.searchsorted(delimiters, ends)
-        if not len(ends):
-            self._delimiters += len(delimiters)
+        is_end = (marks == _LF) | (marks == _CR)
+        if len(quotes) or self._is_open:
+            is_outside = self._outside(len(marks), quotes)
+            self._note_open(is_end, is_outside, ends_open=bool((len(quotes) + self._is_open) % 2))
+            is_end &= is_outside
+            last_of_records = np.flatnonzero(is_end[is_outside])
+            left = int(np.count_nonzero(is_outside))
+        else:
+            last_of_records, left = np.flatnonzero(is_end), len(marks)
+        if not len(last_of_records):
+            self._delimiters += left
             return
-        widths = np.diff(before, prepend=0) + 1
+        widths = np.diff(last_of_records, prepend=-1)  # as many cells as delimiters and the end
         widths[0] += self._delimiters
+        self._delimiters = left - int(last_of_records[-1]) - 1
+        ends = places[is_end]
         starts = np.concatenate(([self._record_at], ends[:-1] + (at + 1)))
-        sizes = ends + at - starts
-        is_lf = (ends > 0) & (ends < len(octets)) & (octets[np.minimum(ends, len(octets) - 1)] == _LF)
-        sizes -= is_lf & (octets[ends - 1] == _CR) & (sizes > 0)
-        self._keep(starts, sizes, widths)
         self._record_at = at + int(ends[-1]) + 1
-        self._delimiters = len(delimiters) - int(before[-1])
+        if b"\r" in block or int(widths.min()) == 1:
+            is_record = _sizes(octets, starts - at, ends) > 0
+            starts, widths = starts[is_record], widths[is_record]
+        self._keep(starts, widths)
+
+    def _is_quoted(self, block: bytes) -> bool:
+        return self._grammar.is_quoted and b'"' in block
+
+    def _marked(self, octets: NDArray[np.uint8], block: bytes) -> Positions:
+        """Where delimiters, quotes and line ends lie in a block; of a CRLF it is the LF."""
+        if len(octets) > len(self._masks[0]):
+            self._masks = tuple(np.empty(len(octets), np.bool_) for _ in range(2))
+        is_mark, is_one = (mask[: len(octets)] for mask in self._masks)
+        np.equal(octets, ord(self._grammar.delimiter), out=is_mark)
+        np.logical_or(is_mark, np.equal(octets, _LF, out=is_one), out=is_mark)
+        if self._is_quoted(block):
+            np.logical_or(is_mark, np.equal(octets, _QUOTE, out=is_one), out=is_mark)
+        if b"\r" in block:
+            np.equal(octets, _CR, out=is_one)
+            is_one[:-1] &= octets[1:] != _LF
+            np.logical_or(is_mark, is_one, out=is_mark)
+        return np.flatnonzero(is_mark)
+
+    def _outside(self, count: int, quotes: Positions) -> NDArray[np.bool_]:
+        """Which of so many marks are no quotes and lie outside of them; `quotes` are well formed."""
+        is_outside = np.ones(count, np.bool_)
+        is_outside[quotes] = False
+        bounds = np.concatenate(([-1], quotes)) if self._is_open else quotes
+        if len(bounds) % 2:
+            bounds = np.append(bounds, count)
+        openers, closers = bounds[::2], bounds[1::2]
+        inside = closers - openers - 1
+        holds = np.flatnonzero(inside)
+        if len(holds):
+            counts = inside[holds]
+            first = openers[holds] + 1 - np.concatenate(([0], np.cumsum(counts[:-1])))
+            is_outside[np.repeat(first, counts) + np.arange(int(counts.sum()))] = False
+        return is_outside
+
+    def _note_open(self, is_end: NDArray[np.bool_], is_outside: NDArray[np.bool_], *, ends_open: bool) -> None:
+        """Count the line ends since the last one that was outside of quotes."""
+        self._is_open = ends_open
+        lines = np.flatnonzero(is_end)
+        closed = np.flatnonzero(is_outside[lines])
+        self.open_lines = len(lines) - int(closed[-1]) - 1 if len(closed) else self.open_lines + len(lines)
 
     def _add_by_line(self, at: int, block: bytes) -> None:
         self.is_well_formed = False
-        starts, sizes, widths = [], [], []
+        starts, widths = [], []
         for line in block.splitlines(keepends=True):
             delimiters, self._is_open = self._grammar.scan(line, is_open=self._is_open)
             self._delimiters += delimiters
@@ -270,15 +325,13 @@ class RecordIndex:
                 self.open_lines += 1
                 continue
             self.open_lines = 0
-            starts.append(self._record_at)
-            sizes.append(at - self._record_at - len(line) + len(_without_end(line)))
-            widths.append(self._delimiters + 1)
+            if self._record_at < at - len(line) or _without_end(line):
+                starts.append(self._record_at)
+                widths.append(self._delimiters + 1)
             self._record_at, self._delimiters = at, 0
-        self._keep(np.array(starts, np.int64), np.array(sizes, np.int64), np.array(widths, np.int64))
+        self._keep(np.array(starts, np.int64), np.array(widths, np.int64))
 
-    def _keep(self, starts: Positions, sizes: Positions, widths: Positions) -> None:
-        is_record = sizes > 0
-        starts, widths = starts[is_record], widths[is_record]
+    def _keep(self, starts: Positions, widths: Positions) -> None:
         if not len(starts):
             return
         self.first_width = self.first_width or int(widths[0])
@@ -336,12 +389,8 @@ def _without_end(line: bytes) -> bytes:
     return line[:-1] if line[-1] in b"\r\n" else line
 
 
-def _line_ends(octets: NDArray[np.uint8], block: bytes) -> Positions:
-    """The last byte of each line end; the end of the block where its last line has none."""
-    is_end = octets == _LF
-    if b"\r" in block:
-        is_cr = octets == _CR
-        is_cr[:-1] &= octets[1:] != _LF
-        is_end |= is_cr
-    ends = np.flatnonzero(is_end)
-    return ends if is_end[-1] else np.append(ends, len(octets))
+def _sizes(octets: NDArray[np.uint8], starts: Positions, ends: Positions) -> Positions:
+    """How long the records are that begin and end there, without the CR of a CRLF; the first may begin before."""
+    has_cr = (octets[ends] == _LF) & (ends > 0) & (octets[ends - 1] == _CR)
+    sizes: Positions = ends - starts - (has_cr & (ends > starts))
+    return sizes

@@ -1,18 +1,18 @@
 """CSV, TSV and their kin: rows of cells exactly as written."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from blobs.domain.media_type import CSV
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import UTF8, Encoding, detect, to_utf8
+from blobs.reading.decoding import UTF8, Encoding, detect, to_utf8, utf8_mark
 from blobs.reading.index import Index, pack, unpack
-from blobs.reading.reader import Column, Confidence, Sample, Table, View
-from blobs.reading.source import Source
-from blobs.reading.stretches import Needle, Stretch
+from blobs.reading.reader import Column, Confidence, Sample, Scan, Table, View
+from blobs.reading.source import HeadSource, Source
+from blobs.reading.stretches import Needle, PassingLines, Stretch
 from previewers.csv_dialect import Dialect, find_dialect, names_columns, preamble
 from previewers.csv_odd import BYTES_MAX, OddCsvView, odd_table
 from previewers.csv_records import Grammar, RecordIndex, are_well_formed
@@ -24,6 +24,7 @@ _RECIPE = "csv/3"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_LINES = 20
+_SIZE_UNKNOWN = 1 << 62
 _OPEN_LINES_MAX = 50
 _BATCH_BYTES = 4 * 1024 * 1024
 
@@ -33,31 +34,34 @@ class CsvView(BaseView):
 
     unit: str | None = "rows"
 
-    def __init__(self, source: Source, index: memoryview | None = None) -> None:
+    def __init__(self, source: Source, index: memoryview | None = None, scan: "CsvScan | None" = None) -> None:
+        """`scan` is one that has seen all of the source."""
         super().__init__()
         self.source = source
         known = unpack(index, source, _RECIPE)
-        found = Encoding.of_facts(known.facts["encoding"]) if known is not None else detect(source)
+        if known is not None:
+            found = Encoding.of_facts(known.facts["encoding"])
+        else:
+            found = detect(source) if scan is None else scan.encoding
         self.text_encoding = found.codec
         # Delimiters are looked for in bytes, so everything but UTF-8 is read from a copy in UTF-8.
         self._is_copied = not found.is_utf8
         self._data = to_utf8(source, found) if self._is_copied else source
         self._encoding = UTF8 if self._is_copied else found
-        self._start = 0 if self._is_copied else len(found.mark)
         self._found = found
-        self._lead, self._named_delimiter = preamble(self._data.read(self._start, self._start + _HEAD_BYTES))
-        self._start += self._lead
+        layout = scan.layout if scan is not None else _layout(self._data, len(self._encoding.mark))
+        self._start, self._lead = layout.start, layout.lead
         self.has_header: bool
         if known is not None:
             self._restore(known)
         else:
-            self._examine()
+            dialect = layout.dialect(self._encoding) if scan is None else scan.dialect
+            self._examine(dialect, None if scan is None else scan.records)
         self.count = max(0, self._records.count - self.has_header)
 
-    def _examine(self) -> None:
-        dialect = self._dialect()
+    def _examine(self, dialect: Dialect, records: RecordIndex | None) -> None:
         self.has_header = dialect.has_header
-        self.grammar, self._records = self._indexed(dialect.grammar)
+        self.grammar, self._records = self._indexed(dialect.grammar, records)
         self.columns = [Column(name) for name in self._named_columns()]
         self.notes.extend(self._found.notes)
         self._note_oddities()
@@ -82,7 +86,7 @@ class CsvView(BaseView):
             "columns": [column.name for column in self.columns or ()],
             "records": self._records.facts(),
         }
-        return pack(self.source, _RECIPE, facts, {"records": self._records.marks})
+        return pack(self.source.size, _RECIPE, facts, {"records": self._records.marks})
 
     @property
     def type(self) -> str:
@@ -178,18 +182,8 @@ class CsvView(BaseView):
         names = _unique(table.records[0] if has_header else [], len(table.records[0]))
         return OddCsvView(self, table, names, has_header=has_header)
 
-    def _dialect(self) -> Dialect:
-        """The dialect by a head that holds several lines, however long they are."""
-        size_bytes = _HEAD_BYTES
-        while True:
-            head = self._data.read(self._start, self._start + size_bytes)
-            is_whole = self._start + len(head) >= self._data.size
-            if is_whole or size_bytes >= _HEAD_BYTES_MAX or head.count(b"\n") + head.count(b"\r") >= _HEAD_LINES:
-                return find_dialect(head, is_whole=is_whole, encoding=self._encoding, delimiter=self._named_delimiter)
-            size_bytes *= 4
-
-    def _indexed(self, grammar: Grammar) -> tuple[Grammar, RecordIndex]:
-        index = RecordIndex(self._data, self._start, grammar)
+    def _indexed(self, grammar: Grammar, records: RecordIndex | None) -> tuple[Grammar, RecordIndex]:
+        index = records or RecordIndex.found(self._data, self._start, grammar)
         if not index.is_unclosed:
             return grammar, index
         if index.open_lines < _OPEN_LINES_MAX:
@@ -197,7 +191,7 @@ class CsvView(BaseView):
             return grammar, index
         self.notes.append("quotes are read as text: the last one is never closed")
         literal = Grammar(grammar.delimiter, is_quoted=False)
-        return literal, RecordIndex(self._data, self._start, literal)
+        return literal, RecordIndex.found(self._data, self._start, literal)
 
     def _named_columns(self) -> list[str]:
         header: list[str | None] = []
@@ -219,6 +213,66 @@ class CsvView(BaseView):
             self.notes.append(f"{self._records.odd} {noun} more or fewer cells than {whose} ({usual})")
         if self.grammar.delimiter not in ",\t":
             self.notes.append(f"cells are separated by {self.grammar.delimiter!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the records of a text in UTF-8 begin, after how many bytes of other lines, and the delimiter those name."""
+
+    data: Source
+    start: int
+    lead: int
+    delimiter: str
+
+    def dialect(self, encoding: Encoding) -> Dialect:
+        """The dialect by a head that holds several lines, however long they are."""
+        size_bytes = _HEAD_BYTES
+        while True:
+            head = self.data.read(self.start, self.start + size_bytes)
+            is_whole = self.start + len(head) >= self.data.size
+            if is_whole or size_bytes >= _HEAD_BYTES_MAX or head.count(b"\n") + head.count(b"\r") >= _HEAD_LINES:
+                return find_dialect(head, is_whole=is_whole, encoding=encoding, delimiter=self.delimiter)
+            size_bytes *= 4
+
+
+def _layout(data: Source, mark_bytes: int) -> _Layout:
+    lead, delimiter = preamble(data.read(mark_bytes, mark_bytes + _HEAD_BYTES))
+    return _Layout(data, mark_bytes + lead, lead, delimiter)
+
+
+class CsvScan:
+    """The records of a file in UTF-8 that passes by, where the usual dialect reads it."""
+
+    def __init__(self, head: bytes, mark: bytes) -> None:
+        """`mark` is what `utf8_mark` says of the head; `TooMuchReadError` where that does not tell the dialect."""
+        self.encoding = Encoding("utf-8" if mark else "ascii", mark)
+        self._head = head
+        source = HeadSource(head, _SIZE_UNKNOWN)
+        self.layout = _layout(source, len(mark))
+        self.dialect = self.layout.dialect(UTF8)
+        self.records = RecordIndex(source, self.layout.start, self.dialect.grammar)
+        self._lines = PassingLines(self.layout.start)
+
+    def add(self, chunk: memoryview) -> None:
+        """Take the next bytes; `UnicodeDecodeError` where they are not UTF-8."""
+        for block in self._lines.add(chunk):
+            self._add(block)
+
+    def _add(self, block: bytes) -> None:
+        if not block.isascii():
+            block.decode()
+            self.encoding = Encoding("utf-8", self.encoding.mark)
+        self.records.add(self._lines.at, block)
+
+    def index_bytes(self, size: int) -> bytes | None:
+        """The index; none of a file that must be seen whole to be sure how it is read."""
+        if rest := self._lines.rest():
+            self._add(rest)
+        self.records.end()
+        is_doubtful = size <= BYTES_MAX and (self.records.odd or not self.records.is_well_formed)
+        if is_doubtful or self.records.is_unclosed:
+            return None
+        return CsvView(HeadSource(self._head, size), scan=self).index_bytes()
 
 
 class CsvReader:
@@ -247,6 +301,11 @@ class CsvReader:
         """The rows of the file; never refuses text."""
         view = CsvView(source, index)
         return (view.in_odd_dialect() if index is None else None) or view
+
+    def scan(self, head: bytes) -> Scan | None:
+        """The index of a file that passes by, if its head tells that it is UTF-8."""
+        mark = utf8_mark(head)
+        return None if mark is None else CsvScan(head, mark)
 
 
 def _unique(header: list[str | None], width: int) -> list[str]:

@@ -4,19 +4,19 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property, partial
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from blobs.domain import exact_json
-from blobs.domain.errors import ToolInputError, UnreadableError
+from blobs.domain.errors import ToolInputError
 from blobs.domain.media_type import JSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
 from blobs.reading.decoding import UTF8, Encoding, detect
 from blobs.reading.index import Index, Offsets, pack, unpack
 from blobs.reading.reader import Confidence, Part, Sample, Table, View
-from blobs.reading.source import BytesSource, Source
+from blobs.reading.source import BufferSource, Source
 from blobs.reading.stretches import Needle, Stretch, Trust
 from previewers.json_glimpse import glimpse
 from previewers.json_shape import shape_of
@@ -26,6 +26,7 @@ from previewers.json_structure import (
     REPEATED_KEYS_BYTES_MAX,
     Outline,
     address,
+    are_keys_unique,
     first_byte,
     is_cut_short,
     is_valid,
@@ -33,6 +34,7 @@ from previewers.json_structure import (
     outline_document,
     read_source,
     repeated_keys,
+    repeated_note,
 )
 from previewers.json_table import COLUMNS_MAX, RUN_BYTES, RUN_BYTES_MAX, Run, table_of
 from previewers.text_index import TextIndex, text_index
@@ -201,7 +203,7 @@ class JsonView(BaseView):
 
     @cached_property
     def _text(self) -> TextIndex:
-        return text_index(_BufferSource(self._data), UTF8, self.text_index)
+        return text_index(BufferSource(self._data), UTF8, self.text_index)
 
     def _outlined(self, value: memoryview) -> Outline:
         """The outline of a value inside."""
@@ -270,10 +272,11 @@ class _Document(JsonView):
         self.notes.extend(notes)
         if found.problem:
             self.notes.append(found.problem)
-        repeated = repeated_keys(data) if len(data) <= REPEATED_KEYS_BYTES_MAX else found.repeated
+        repeated = found.repeated
+        if len(data) <= REPEATED_KEYS_BYTES_MAX:
+            repeated = 0 if are_keys_unique(data) else repeated_keys(data)
         if repeated:
-            noun = "key is" if repeated == 1 else "keys are"
-            self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+            self.notes.append(repeated_note(repeated))
 
     def index_bytes(self) -> bytes | None:
         """Where the entries lie, of the document and of what is large in it; none for what is read from a copy."""
@@ -290,7 +293,7 @@ class _Document(JsonView):
             "outlines": [[*place, each.facts()] for place, each in outlines.items()],
             "parts": [[part.name, part.count, self._pointers[part.name]] for part in self.parts],
         }
-        return pack(self._source, _RECIPE, facts, places)
+        return pack(self._source.size, _RECIPE, facts, places)
 
     def _restore(self, known: Index) -> None:
         facts = known.facts
@@ -343,24 +346,6 @@ class JsonReader:
     def open(self, source: Source, index: memoryview | None = None) -> View:
         """The entries of the document; raises `UnreadableError` where it is not JSON."""
         return _Document(source, index)
-
-
-class _BufferSource(BytesSource):
-    """A piece of a larger buffer, not copied."""
-
-    def __init__(self, data: memoryview) -> None:
-        super().__init__(b"")
-        self._data = data
-        self.size = len(data)
-
-    def read(self, start: int, stop: int) -> bytes:
-        return bytes(self._data[start:stop])
-
-    def open(self) -> BinaryIO:
-        raise UnreadableError("A piece of a document is no file.")
-
-    def buffer(self) -> memoryview:
-        return self._data
 
 
 def _step(key: str) -> str:

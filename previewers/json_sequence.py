@@ -22,6 +22,7 @@ from previewers.json_structure import (
     outline,
     read_source,
     repeated_keys,
+    repeated_note,
 )
 from previewers.json_table import Run, table_of
 from previewers.text_index import TextIndex
@@ -100,8 +101,7 @@ class JsonSequenceView(BaseView):
             verb = "value is" if tolerated == 1 else "values are"
             self.notes.append(f"{tolerated} {verb} not strict JSON (NaN, Infinity or half characters)")
         if len(self._data) <= REPEATED_KEYS_BYTES_MAX and (repeated := sum(map(repeated_keys, every))):
-            noun = "key is" if repeated == 1 else "keys are"
-            self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+            self.notes.append(repeated_note(repeated))
 
 
 class JsonSequenceReader:

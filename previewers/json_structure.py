@@ -43,6 +43,7 @@ _FAULTS = (msgspec.DecodeError, msgspec.ValidationError, RecursionError, Unicode
 
 _array_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_any_decoder = msgspec.json.Decoder()
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -204,6 +205,21 @@ def outline(text: memoryview) -> Outline:
     return Outline("scalar", array("q", [start]), array("q", [stop]), array("q", [start]), problem=problem)
 
 
+def are_keys_unique(text: JsonBytes, *, is_lines: bool = False) -> bool:
+    """No key is given twice in an object of strict JSON, or of lines of it; where that is not plain, False.
+
+    A key that is given twice is read once, so that its quotes are missing where what was read is written again.
+    """
+    raw = bytes(text)
+    if b"\\" in raw:
+        return False
+    try:
+        written = msgspec.json.encode((_any_decoder.decode_lines if is_lines else _any_decoder.decode)(raw))
+    except _FAULTS:
+        return False
+    return written.count(b'"') == raw.count(b'"')
+
+
 def repeated_keys(text: JsonBytes) -> int:
     """How many keys of all objects in a text were given before in the same object; its cost grows with the text."""
     repeated = 0
@@ -217,6 +233,12 @@ def repeated_keys(text: JsonBytes) -> int:
     except (ValueError, RecursionError):
         return 0
     return repeated
+
+
+def repeated_note(repeated: int) -> str:
+    """What somebody should know who reads text in which so many keys are repeated."""
+    noun = "key is" if repeated == 1 else "keys are"
+    return f"{repeated} {noun} repeated in an object: the last value counts"
 
 
 def is_cut_short(text: JsonBytes) -> bool:

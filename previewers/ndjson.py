@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from itertools import islice, takewhile
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +16,24 @@ from blobs.domain.errors import UnreadableError
 from blobs.domain.media_type import NDJSON
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import UTF8, Encoding, detect
+from blobs.reading.decoding import UTF8, Encoding, detect, utf8_mark
 from blobs.reading.index import Offsets, pack, unpack
-from blobs.reading.reader import Confidence, Sample, Table, View
-from blobs.reading.source import BytesSource, Source
-from blobs.reading.stretches import Needle, Octets, Stretch, Trust, marked_runs, marked_stretches
+from blobs.reading.reader import Confidence, Sample, Scan, Table, View
+from blobs.reading.source import BytesSource, HeadSource, Source
+from blobs.reading.stretches import Needle, Octets, PassingLines, Stretch, Trust, marked_runs, marked_stretches
 from previewers.json_shape import SHAPE_CHARS_MAX, sketch
 from previewers.json_sniff import are_lines, utf8_head
 from previewers.json_stretches import rewritten, trust
-from previewers.json_structure import REPEATED_KEYS_BYTES_MAX, is_strict, is_valid, outline, read_source, repeated_keys
+from previewers.json_structure import (
+    REPEATED_KEYS_BYTES_MAX,
+    are_keys_unique,
+    is_strict,
+    is_valid,
+    outline,
+    read_source,
+    repeated_keys,
+    repeated_note,
+)
 from previewers.json_table import RUN_BYTES, RUN_BYTES_MAX, Run, table_of
 from previewers.text_index import TextIndex, text_index
 
@@ -31,6 +41,20 @@ ROWS_PER_MARK = 1024
 _RECIPE = "ndjson/1"
 _PLACES = ("marks", "bad", "bad_lines")
 _BLOCK_BYTES = 256 * 1024
+_WALKED_BYTES = 64 * 1024
+"""What is split into lines at a time: about as much as lies between two marks."""
+_LF = 10
+
+
+class _Any(msgspec.Struct, gc=False):
+    """Any object: the quickest way to be sure that it is one."""
+
+
+_DECODERS: dict[int, msgspec.json.Decoder[Any]] = {
+    ord("{"): msgspec.json.Decoder(_Any),
+    ord("["): msgspec.json.Decoder(msgspec.Raw),
+}
+_FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _SKETCHED = 50
 _TOLD_MAX = 10
 
@@ -40,11 +64,15 @@ class NdjsonView(BaseView):
 
     unit: str | None = "rows"
 
-    def __init__(self, source: Source, index: memoryview | None = None) -> None:
+    def __init__(self, source: Source, index: memoryview | None = None, scan: "NdjsonScan | None" = None) -> None:
+        """`scan` is one that has seen all of the source."""
         super().__init__()
         self.source = source
         known = unpack(index, source, _RECIPE)
-        encoding = Encoding.of_facts(known.facts["encoding"]) if known is not None else detect(source)
+        if known is not None:
+            encoding = Encoding.of_facts(known.facts["encoding"])
+        else:
+            encoding = detect(source) if scan is None else scan.encoding
         self.text_encoding = encoding.codec
         if encoding.is_utf8 and not encoding.misfits:
             self._data, self._encoding = source, encoding
@@ -59,7 +87,10 @@ class NdjsonView(BaseView):
             self.count, self.notes = known.facts["count"], known.facts["notes"]
             self._marks, self._bad, self._bad_lines = (known.places[name] for name in _PLACES)
             return
-        self.count = self._find_rows()
+        rows = self._found() if scan is None else scan.rows
+        self.count = rows.count
+        self._marks, self._bad, self._bad_lines = rows.marks, rows.bad, rows.bad_lines
+        self.notes.extend(rows.notes(self._data.size))
         if not self.count and self._bad:
             raise UnreadableError("No line of it is valid JSON.", hint="Read it as lines.")
 
@@ -115,7 +146,7 @@ class NdjsonView(BaseView):
             return None
         facts = {"encoding": self._encoding.facts(), "count": self.count, "notes": self.notes}
         places = zip(_PLACES, (self._marks, self._bad, self._bad_lines), strict=True)
-        return pack(self.source, _RECIPE, facts, dict(places))
+        return pack(self.source.size, _RECIPE, facts, dict(places))
 
     def slice(self, span: ItemRange) -> tuple[bytes, str]:
         """The file's own lines from the first row of the range to its last; bad lines between them stay.
@@ -136,9 +167,9 @@ class NdjsonView(BaseView):
         for span, begin, end in marked_runs(self._data, self._marks, ROWS_PER_MARK, whole, size_bytes=RUN_BYTES):
             rows = ItemRange(span.start, min(span.stop, count))
             text = self._without_bad(begin, end) if end - begin <= RUN_BYTES_MAX else b""
-            yield Run(text, len(rows), partial(self._lines_of, rows), is_lines=True)
+            yield Run(text, len(rows), partial(self._lines_in, rows), is_lines=True)
 
-    def _lines_of(self, span: ItemRange) -> Iterator[bytes]:
+    def _lines_in(self, span: ItemRange) -> Iterator[bytes]:
         return (line for _, line in self._rows(span))
 
     def _without_bad(self, begin: int, end: int) -> bytes:
@@ -175,42 +206,116 @@ class NdjsonView(BaseView):
     def _place(self, row: int) -> int:
         return next((at for at, _ in self._rows(ItemRange(row, row + 1))), self._data.size)
 
-    def _find_rows(self) -> int:
-        """Count the good lines and note the others, in one pass in constant memory."""
-        marks, bad, bad_lines = array("q"), array("q"), array("q")
-        self._marks, self._bad, self._bad_lines = marks, bad, bad_lines
-        count = lines = tolerated = repeated = 0
-        is_small = self._data.size <= REPEATED_KEYS_BYTES_MAX
-        for at, line in _lines(self._data, len(self._encoding.mark)):
-            lines += 1
+    def _found(self) -> "_Rows":
+        """The rows, in one pass in constant memory."""
+        rows = _Rows()
+        for at, block in _line_blocks(self._data, len(self._encoding.mark), _BLOCK_BYTES):
+            rows.add(at, block)
+        return rows
+
+
+class _Rows:
+    """The lines that are JSON, found block by block: where every so many of them begin, and where the others lie."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.marks, self.bad, self.bad_lines = array("q"), array("q"), array("q")
+        self._lines = self._tolerated = self._repeated = self._bytes = 0
+        self._is_end = np.empty(_BLOCK_BYTES, np.bool_)
+
+    def add(self, at: int, block: bytes) -> None:
+        """Take the next whole lines."""
+        self._bytes += len(block)
+        is_small = self._bytes <= REPEATED_KEYS_BYTES_MAX
+        ends = self._ends(block)
+        if ends is None:
+            self._add_by_line(at, block, is_small=is_small)
+            return
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        self.marks.extend((starts[-self.count % ROWS_PER_MARK :: ROWS_PER_MARK] + at).tolist())
+        if is_small and not are_keys_unique(block, is_lines=True):
+            self._repeated += sum(repeated_keys(line) for _, line in _lines_of(at, block))
+        self.count += len(ends)
+        self._lines += len(ends)
+
+    def _ends(self, block: bytes) -> NDArray[np.int64] | None:
+        """Where the lines end of a block in which each is one object, or each one array, of strict JSON; None else.
+
+        Where each line begins as the first does and ends with the bracket that closes that, no value goes on over a
+        line end: there a comma would have to stand between the brackets. Then there are as many values as lines only if
+        each line is one.
+        """
+        octets = np.frombuffer(block, np.uint8)
+        opening = int(octets[0])
+        if opening not in _DECODERS or octets[-1] != _LF:
+            return None
+        if len(octets) > len(self._is_end):
+            self._is_end = np.empty(len(octets), np.bool_)
+        ends = np.flatnonzero(np.equal(octets, _LF, out=self._is_end[: len(octets)]))
+        if (octets[ends - 1] != opening + 2).any() or (octets[ends[:-1] + 1] != opening).any():
+            return None
+        try:
+            found = len(_DECODERS[opening].decode_lines(block))
+        except _FAULTS:
+            return None
+        return ends if found == len(ends) else None
+
+    def _add_by_line(self, at: int, block: bytes, *, is_small: bool) -> None:
+        for start, line in _lines_of(at, block):
+            self._lines += 1
             if line.isspace():
                 continue
             if not is_strict(line):
                 if not is_valid(line):
-                    bad.append(at)
-                    bad_lines.append(lines)
+                    self.bad.append(start)
+                    self.bad_lines.append(self._lines)
                     continue
-                tolerated += 1
+                self._tolerated += 1
             if is_small:
-                repeated += repeated_keys(line)
-            if count % ROWS_PER_MARK == 0:
-                marks.append(at)
-            count += 1
-        self._tell(lines, bad_lines[:_TOLD_MAX].tolist(), tolerated, repeated)
-        return count
+                self._repeated += repeated_keys(line)
+            if self.count % ROWS_PER_MARK == 0:
+                self.marks.append(start)
+            self.count += 1
 
-    def _tell(self, lines: int, bad_lines: list[int], tolerated: int, repeated: int) -> None:
-        if self._bad:
-            verb = "is" if len(self._bad) == 1 else "are"
-            more = " …" if len(self._bad) > len(bad_lines) else ""
-            named = ", ".join(map(str, bad_lines))
-            self.notes.append(f"{len(self._bad)} of {lines} lines {verb} not valid JSON: {named}{more}")
-        if tolerated:
-            verb = "line is" if tolerated == 1 else "lines are"
-            self.notes.append(f"{tolerated} {verb} not strict JSON (NaN, Infinity or half characters)")
-        if repeated:
-            noun = "key is" if repeated == 1 else "keys are"
-            self.notes.append(f"{repeated} {noun} repeated in an object: the last value counts")
+    def notes(self, size: int) -> Iterator[str]:
+        """What somebody who reads the rows of so many bytes should know."""
+        if self.bad:
+            verb = "is" if len(self.bad) == 1 else "are"
+            more = " …" if len(self.bad) > _TOLD_MAX else ""
+            named = ", ".join(map(str, self.bad_lines[:_TOLD_MAX]))
+            yield f"{len(self.bad)} of {self._lines} lines {verb} not valid JSON: {named}{more}"
+        if self._tolerated:
+            verb = "line is" if self._tolerated == 1 else "lines are"
+            yield f"{self._tolerated} {verb} not strict JSON (NaN, Infinity or half characters)"
+        if self._repeated and size <= REPEATED_KEYS_BYTES_MAX:
+            yield repeated_note(self._repeated)
+
+
+class NdjsonScan:
+    """The rows of a file in UTF-8 that passes by."""
+
+    def __init__(self, mark: bytes) -> None:
+        """`mark` is what `utf8_mark` says of its head."""
+        self.encoding = Encoding("utf-8" if mark else "ascii", mark)
+        self.rows = _Rows()
+        self._lines = PassingLines(len(mark))
+
+    def add(self, chunk: memoryview) -> None:
+        """Take the next bytes; `UnicodeDecodeError` where they are not UTF-8."""
+        for block in self._lines.add(chunk):
+            self._add(block)
+
+    def _add(self, block: bytes) -> None:
+        if not block.isascii():
+            block.decode()
+            self.encoding = Encoding("utf-8", self.encoding.mark)
+        self.rows.add(self._lines.at, block)
+
+    def index_bytes(self, size: int) -> bytes | None:
+        """The index; none where no line is JSON."""
+        if rest := self._lines.rest():
+            self._add(rest)
+        return NdjsonView(HeadSource(b"", size), scan=self).index_bytes() if self.rows.count else None
 
 
 class NdjsonReader:
@@ -250,10 +355,31 @@ class NdjsonReader:
         """The values of the lines; raises `UnreadableError` where no line is JSON."""
         return NdjsonView(source, index)
 
+    def scan(self, head: bytes) -> Scan | None:
+        """The index of a file that passes by, if its head is UTF-8."""
+        mark = utf8_mark(head)
+        return None if mark is None else NdjsonScan(mark)
+
 
 def _lines(source: Source, start: int) -> Iterator[tuple[int, bytes]]:
     """Physical lines with their LF, and where each begins."""
-    at, size_bytes = start, _BLOCK_BYTES
+    for at, block in _line_blocks(source, start, _WALKED_BYTES):
+        yield from _lines_of(at, block)
+
+
+def _lines_of(at: int, block: bytes) -> Iterator[tuple[int, bytes]]:
+    pieces = block.split(b"\n")
+    last = pieces.pop()
+    for piece in pieces:
+        yield at, piece + b"\n"
+        at += len(piece) + 1
+    if last:
+        yield at, last
+
+
+def _line_blocks(source: Source, start: int, wanted_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, and where each begins."""
+    at, size_bytes = start, wanted_bytes
     while at < source.size:
         block = source.read(at, at + size_bytes)
         if at + len(block) < source.size:
@@ -262,12 +388,6 @@ def _lines(source: Source, start: int) -> Iterator[tuple[int, bytes]]:
                 size_bytes *= 2
                 continue
             block = block[:cut]
-        pieces = block.split(b"\n")
-        last = pieces.pop()
-        for piece in pieces:
-            yield at, piece + b"\n"
-            at += len(piece) + 1
-        if last:
-            yield at, last
-            at += len(last)
-        size_bytes = _BLOCK_BYTES
+        yield at, block
+        at += len(block)
+        size_bytes = wanted_bytes

@@ -6,13 +6,13 @@ from functools import partial
 from blobs.domain.media_type import TEXT
 from blobs.domain.ranges import ItemRange
 from blobs.reading.base_view import BaseView
-from blobs.reading.decoding import Encoding, detect, recognise
+from blobs.reading.decoding import Encoding, recognise, utf8_mark
 from blobs.reading.index import pack, unpack
-from blobs.reading.reader import Confidence, Sample, View
+from blobs.reading.reader import Confidence, Sample, Scan, View
 from blobs.reading.source import Source
 from blobs.reading.stretches import Needle, Octets, Stretch, Trust, has_carriage_return, line_runs, line_starts
 from previewers.terminal import steers, without_escapes
-from previewers.text_index import RECIPE, TextIndex
+from previewers.text_index import RECIPE, TextIndex, TextScan
 
 
 class TextView(BaseView):
@@ -30,9 +30,9 @@ class TextView(BaseView):
         known = unpack(index, source, RECIPE)
         if known is not None:
             encoding = Encoding.of_facts(known.facts["encoding"])
-        self.encoding = encoding or detect(source)
+        self.index = TextIndex.of(source) if encoding is None else TextIndex(source, encoding, known)
+        self.encoding = self.index.encoding
         self.text_encoding = self.encoding.codec
-        self.index = TextIndex(source, self.encoding, known)
         self.count = self.index.lines
         self.notes = [
             *self.encoding.notes,
@@ -94,8 +94,7 @@ class TextView(BaseView):
 
     def index_bytes(self) -> bytes | None:
         """The encoding, and where lines and characters lie."""
-        facts = {"encoding": self.encoding.facts(), "text": self.index.facts()}
-        return pack(self.source, RECIPE, facts, self.index.places())
+        return pack(self.source.size, RECIPE, self.index.facts(), self.index.places())
 
 
 class TextReader:
@@ -117,3 +116,7 @@ class TextReader:
     def open(self, source: Source, index: memoryview | None = None) -> View:
         """The lines of the text; never refuses."""
         return TextView(source, index=index)
+
+    def scan(self, head: bytes) -> Scan:
+        """The index of a text that passes by."""
+        return TextScan(utf8_mark(head))

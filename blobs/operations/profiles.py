@@ -14,6 +14,8 @@ from blobs.operations.reader_faults import REASONS, at_work
 from blobs.operations.workshop import TaskFailure, Workshop
 from blobs.reading.cost import undecoded_cost
 from blobs.reading.opening import FALLBACKS
+from blobs.running.runner import CellFile
+from blobs.storage.content import PACKED_BYTES_MAX
 
 _log = logging.getLogger("blobs.operations")
 
@@ -75,7 +77,11 @@ class Profiles:
             "seed": reference.digest.hex[:16],
             "preview_bytes_max": self._workshop.limits.preview_bytes_max,
         }
-        with self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms) as done:
+
+        def index_of(reader: str) -> tuple[CellFile, ...]:
+            return self._indexes.kept(tenant, reference.digest, reader) if reference.size > PACKED_BYTES_MAX else ()
+
+        with self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms, index_of=index_of) as done:
             found = Profile.from_json(done.value)
             if done.payload.read(1):
                 done.payload.seek(0)

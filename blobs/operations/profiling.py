@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -15,7 +16,7 @@ from blobs.reading.cutting import cut_with_count
 from blobs.reading.embedded import decode_embedded
 from blobs.reading.opening import Opened
 from blobs.reading.reader import Part, View
-from blobs.reading.source import Source
+from blobs.reading.source import Source, TooMuchReadError
 
 TYPED_ROWS_MAX = 200_000
 TYPED_COLUMNS_MAX = 1_000
@@ -30,10 +31,15 @@ _EMBEDDED_CHARS_MIN = 256
 _LONG_STRING = re.compile(rb'"[^"]{%d}' % _EMBEDDED_CHARS_MIN)
 
 
-def profile(opened: Opened, source: Source, *, seed: bytes, preview_bytes_max: int) -> Profile:
-    """Find out what a handle says of a blob; the same bytes give the same profile."""
+def profile(
+    opened: Opened, source: Source, *, seed: bytes, preview_bytes_max: int, typed_bytes_max: int | None = None
+) -> Profile:
+    """Find out what a handle says of a blob; the same bytes give the same profile.
+
+    Raises `TooMuchReadError` for a table of more than `typed_bytes_max` whose columns are to be given types.
+    """
     view = opened.view
-    columns = _columns(view)
+    columns = _columns(view, source.size, typed_bytes_max)
     facts = view.facts()
     return Profile(
         type=opened.type,
@@ -48,18 +54,22 @@ def profile(opened: Opened, source: Source, *, seed: bytes, preview_bytes_max: i
     )
 
 
-def _columns(view: View) -> list[str]:
+def _columns(view: View, size: int, typed_bytes_max: int | None) -> list[str]:
     if view.columns is None:
         return []
     if any(column.type != "VARCHAR" for column in view.columns):
         return [f"{column.name} {column.type}" for column in view.columns]
     if not view.count or view.count > TYPED_ROWS_MAX or len(view.columns) > TYPED_COLUMNS_MAX:
         return [column.name for column in view.columns]
+    if typed_bytes_max is not None and size > typed_bytes_max:
+        raise TooMuchReadError
     from blobs.querying.columnar import types_of  # loads nothing heavy until a table is at hand
 
     table = view.table()
     if table is None or table.rows is None:
         return [column.name for column in view.columns]
+    if typed_bytes_max is not None:
+        table = replace(table, texts=None)  # its rows one by one, for which nothing heavy is loaded
     return [f"{column.name} {column.type}" for column in types_of(table)]
 
 

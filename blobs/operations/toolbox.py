@@ -13,11 +13,13 @@ from blobs.operations.coding import run_python, run_sql
 from blobs.operations.columnar_copies import ColumnarCopies
 from blobs.operations.derived import DerivedBlobs
 from blobs.operations.indexes import INDEXED_BYTES_MIN, Indexes
+from blobs.operations.intake import Intake
 from blobs.operations.profiles import Profiles
 from blobs.operations.tools import CodeCall, ReadCall, SearchCall
 from blobs.operations.workshop import Done, TaskFailure, TaskRefusal, Workshop, explain
 from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.running.runner import CellFile
+from blobs.storage.content import PACKED_BYTES_MAX
 
 _log = logging.getLogger("blobs.operations")
 
@@ -29,6 +31,7 @@ class Toolbox:
         self.workshop = workshop
         derived = DerivedBlobs(workshop)
         self._indexes = Indexes(workshop, derived)
+        self.intake = Intake(workshop.registry, self._indexes)
         self.profiles = Profiles(workshop, self._indexes)
         self.copies = ColumnarCopies(workshop, derived, self._indexes)
 
@@ -126,8 +129,10 @@ class Toolbox:
         """The indexes that a call needs: of the blob's reader, and of its text where the call counts in that."""
         digest, size, reader = target.reference.digest, target.reference.size, target.profile.reader
         unit = getattr(call, "unit", "items")
-        if unit == "bytes" or size <= INDEXED_BYTES_MIN:
+        if unit == "bytes" or size <= PACKED_BYTES_MAX:
             return ()
+        if size <= INDEXED_BYTES_MIN:
+            return self._indexes.kept(tenant, digest, reader)
         own = self._indexes.of(tenant, digest, reader, size)
         if reader == "text":
             return own

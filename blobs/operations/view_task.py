@@ -26,7 +26,7 @@ from blobs.reading.guarding import ReaderError
 from blobs.reading.opening import openings, reopen, takes_index
 from blobs.reading.reader import Column, View
 from blobs.reading.registry import Registry
-from blobs.reading.source import FileSource, Source
+from blobs.reading.source import FileSource, Source, TooMuchReadError
 from blobs.reading.tokens import count_tokens
 
 _INDEX = "index."
@@ -96,7 +96,7 @@ def work(
     `indexes` are those of the source, by the names of their readers.
     """
     if arguments["op"] == "profile":
-        return _profile(source, arguments, reply, registry, tell)
+        return _profile(_Blob(source, registry, indexes or {}), arguments, reply, tell)
     operations = {"index": _index, "read": _read, "search": _search, "columnar": _columnar, "export": _export}
     return operations[arguments["op"]](_Blob(source, registry, indexes or {}), arguments, reply)
 
@@ -116,25 +116,22 @@ class _Blob:
         return view
 
 
-def _profile(
-    source: Source,
-    arguments: Mapping[str, Any],
-    reply: Reply,
-    registry: Registry,
-    tell: Callable[[str], None],
-) -> dict[str, Any]:
+def _profile(blob: _Blob, arguments: Mapping[str, Any], reply: Reply, tell: Callable[[str], None]) -> dict[str, Any]:
     """What a handle says, as JSON; where `is_indexed` asks for it, the index that was found on the way in the reply.
 
-    A reader that opens the blob and fails over its items is passed over.
+    A reader that opens the blob and fails over its items is passed over. `typed_bytes_max` is the size up to which the
+    columns of a table are given types here; a larger table raises `TooMuchReadError`.
     """
     notes = list(arguments["notes"])
-    for opened in openings(registry, source, arguments.get("declared_type"), avoid=arguments["avoid"], tell=tell):
+    source, declared, avoid = blob.source, arguments.get("declared_type"), arguments["avoid"]
+    for opened in openings(blob.registry, source, declared, avoid=avoid, tell=tell, indexes=blob.indexes):
         try:
             found = profile(
                 replace(opened, notes=(*notes, *opened.notes)),
                 source,
                 seed=bytes.fromhex(arguments["seed"]),
                 preview_bytes_max=arguments["preview_bytes_max"],
+                typed_bytes_max=arguments.get("typed_bytes_max"),
             )
             if arguments.get("is_indexed") and takes_index(opened.plug_in):
                 reply.write(opened.view.index_bytes() or b"")
@@ -144,6 +141,8 @@ def _profile(
             notes.append(fault.message)
         except BlobsError as problem:
             notes.append(f"not readable as {opened.type}: {problem.message}")
+        except TooMuchReadError:
+            raise
         except Exception as fault:  # noqa: BLE001  # the plug-in door: a view may raise anything over damaged bytes
             tell(f"fault {opened.plug_in.name}: {type(fault).__name__}: {fault}")
             notes.append(f"the reader {opened.plug_in.name!r} failed on it")

@@ -2,7 +2,7 @@
 
 import io
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Self, cast
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, LimitError, SandboxError, ToolInputError
-from blobs.domain.limits import MIB, Limits
+from blobs.domain.limits import KIB, MIB, Limits
 from blobs.operations import view_task
 from blobs.operations.answer_forms import fault_of
 from blobs.operations.reader_faults import note_faults
@@ -29,6 +29,12 @@ LIGHT_BYTES_MAX = 1 * MIB
 
 SEARCHED_BYTES_MAX = 4 * MIB
 """Up to this size they are searched there too if there is an index: most of it is a pass of RE2 over the bytes."""
+
+PROFILED_BYTES_MAX = 4 * MIB
+"""What the profile of a large blob may read of it here, where its index tells the rest: its ends, and samples."""
+
+TYPED_BYTES_MAX = 64 * KIB
+"""Up to this size a table's columns are given types here: for more rows the libraries are loaded that a cell has."""
 
 MEMORY_BYTES_MAX = 1 * MIB
 """Of the bytes that a task answers: what is longer goes through a file in the scratch folder."""
@@ -112,26 +118,54 @@ class Workshop:
         """Do one op with the reader that the blob's profile names; a cell is given the files `beside` the blob."""
         blob = self.store.open(tenant, digest)
         wanted = {**arguments, "reader": reader}
-        if not always_in_cell and blob.size <= LIGHT_BYTES_MAX and self._is_light(reader):
-            return self._here(blob, wanted)
-        if not always_in_cell and beside and self._is_light(reader):
-            if arguments["op"] == "search" and blob.size <= SEARCHED_BYTES_MAX:
-                return self._here(blob, wanted, beside)
-            done = self._by_index(blob, wanted, beside) if arguments["op"] == "read" else None
+        if not always_in_cell and self._is_light(reader):
+            done = self._by_index(blob, wanted, beside) if beside and arguments["op"] == "read" else None
             if done is not None:
                 return done
+            is_short = arguments["op"] == "search" and beside and blob.size <= SEARCHED_BYTES_MAX
+            if is_short or blob.size <= LIGHT_BYTES_MAX:
+                return self._here(blob, wanted, beside)
         return self._in_cell(blob, wanted, beside, wall_ms=wall_ms)
 
-    def first_view(self, tenant: str, digest: Digest, arguments: Mapping[str, Any], *, wall_ms: int) -> Done:
-        """Do one op that chooses its reader itself."""
+    def first_view(
+        self,
+        tenant: str,
+        digest: Digest,
+        arguments: Mapping[str, Any],
+        *,
+        wall_ms: int,
+        index_of: Callable[[str], tuple[CellFile, ...]],
+    ) -> Done:
+        """Do one op that chooses its reader itself; `index_of` gives the index for a reader that is there already."""
         blob = self.store.open(tenant, digest)
-        if blob.size <= LIGHT_BYTES_MAX and not self.has_foreign_readers:
-            sample = take_sample(BytesSource(blob.read(0, blob.size)), arguments.get("declared_type"))
-            best = next(iter(self.registry.choose(sample)), None)
+        beside: tuple[CellFile, ...] = ()
+        if not self.has_foreign_readers:
+            sample = take_sample(blob, arguments.get("declared_type"))
+            best = next(iter(self.registry.choose(sample, avoid=arguments.get("avoid", ()))), None)
             if best is not None and best.plug_in.is_light:
+                beside = index_of(best.plug_in.name)
                 heavy = [each.name for each in self.registry.plug_ins() if not each.is_light]
-                return self._here(blob, {**arguments, "avoid": [*arguments.get("avoid", ()), *heavy]})
-        return self._in_cell(blob, {**arguments, "is_indexed": blob.size > LIGHT_BYTES_MAX}, (), wall_ms=wall_ms)
+                light = {
+                    **arguments,
+                    "avoid": [*arguments.get("avoid", ()), *heavy],
+                    "typed_bytes_max": TYPED_BYTES_MAX,
+                }
+                done = self._first_here(blob, light, beside)
+                if done is not None:
+                    return done
+        is_indexed = blob.size > LIGHT_BYTES_MAX and not beside
+        return self._in_cell(blob, {**arguments, "is_indexed": is_indexed}, beside, wall_ms=wall_ms)
+
+    def _first_here(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...]) -> Done | None:
+        """Do it here where the blob is small or its index tells most; None where it takes more."""
+        if beside:
+            return self._by_index(blob, arguments, beside, bytes_max=PROFILED_BYTES_MAX)
+        if blob.size > LIGHT_BYTES_MAX:
+            return None
+        try:
+            return self._here(blob, arguments)
+        except TooMuchReadError:
+            return None
 
     def task(
         self,
@@ -171,7 +205,7 @@ class Workshop:
             indexes = _indexes(beside, files)
             try:
                 value = view_task.work(source, arguments, payload, registry=self.registry, indexes=indexes)
-            except BlobsError:
+            except (BlobsError, TooMuchReadError):
                 raise
             except Exception as fault:  # a reader's own fault is no caller's: it is told as that of one in a cell
                 _log.exception("reader: %s", arguments.get("reader"))
@@ -180,15 +214,22 @@ class Workshop:
         payload.seek(0)
         return Done(value, payload)
 
-    def _by_index(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...]) -> Done | None:
-        """Read a few items of a large blob here, by its index; None where that takes more than a small blob has."""
+    def _by_index(
+        self,
+        blob: StoredBlob,
+        arguments: Mapping[str, Any],
+        beside: tuple[CellFile, ...],
+        *,
+        bytes_max: int = LIGHT_BYTES_MAX,
+    ) -> Done | None:
+        """Look at a few items of a large blob here, by its index; None where more than so many bytes must be read."""
         payload = io.BytesIO()
         with ExitStack() as files:
             source = files.enter_context(closing(FileSource(blob.path())))
             indexes = _indexes(beside, files)
             if sum(map(facts_bytes, indexes.values())) > LIGHT_BYTES_MAX:
                 return None
-            bounded = BoundedSource(source, LIGHT_BYTES_MAX)
+            bounded = BoundedSource(source, bytes_max)
             try:
                 value = view_task.work(bounded, arguments, payload, registry=self.registry, indexes=indexes)
             except BlobsError:

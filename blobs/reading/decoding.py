@@ -118,6 +118,17 @@ def recognise(head: bytes, *, is_whole: bool, is_declared: bool = False) -> Enco
     return UTF8 if not bad or good >= bad else Encoding("cp1252")
 
 
+def utf8_mark(head: bytes) -> bytes | None:
+    """The byte order mark of a text that seems to be UTF-8 by its head, b"" for none; None where it seems to be other.
+
+    `detect` finds the same mark if the rest of the text is UTF-8 too.
+    """
+    found = _by_mark(head[:BLOCK_BYTES]) or _wide_without_mark(head[:BLOCK_BYTES])
+    if found is None:
+        return b""
+    return found.mark if found.is_utf8 else None
+
+
 def detect(source: Source) -> Encoding:
     """The encoding of a whole blob that is taken for text; reads all of it, in constant memory."""
     head = source.read(0, BLOCK_BYTES)
@@ -147,7 +158,7 @@ def blocks(source: Source, encoding: Encoding, start: int | None = None) -> Iter
     while at < source.size:
         raw = source.read(at, at + size_bytes)
         if at + len(raw) < source.size:
-            raw = _whole_characters(raw, encoding)
+            raw = whole_characters(raw, encoding)
             if not raw:  # a lone CR or half a character: it needs its neighbour
                 size_bytes += BLOCK_BYTES
                 continue
@@ -208,7 +219,7 @@ def _misfits(raw: bytes, *, is_end: bool) -> tuple[int, int]:
     if raw.isascii():
         return 0, 0
     if not is_end:
-        raw = _whole_characters(raw, UTF8)
+        raw = whole_characters(raw, UTF8)
     text = raw.decode("utf-8", "surrogateescape")
     beyond = sum(1 for each in text if each > "\x7f")
     bad = len(_ESCAPED_BYTES.findall(text))
@@ -223,7 +234,7 @@ def _examine_utf8(source: Source, start: int) -> tuple[int, int, bytes]:
     while at < source.size:
         raw = source.read(at, at + BLOCK_BYTES)
         if at + len(raw) < source.size:
-            raw = _whole_characters(raw, UTF8) or raw
+            raw = whole_characters(raw, UTF8) or raw
         at += len(raw)
         if raw.isascii():
             continue
@@ -243,7 +254,7 @@ def _whole_words(raw: bytes, *, is_begin: bool, is_end: bool) -> bytes:
     return raw if raw[begin:end].isascii() else raw[begin:end]
 
 
-def _whole_characters(raw: bytes, encoding: Encoding) -> bytes:
+def whole_characters(raw: bytes, encoding: Encoding) -> bytes:
     """The bytes without the character that is cut at their end, and without a CR whose LF may follow."""
     width = encoding.unit_bytes
     if encoding.is_utf8:

@@ -23,17 +23,20 @@ _PLACE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index as it was packed."""
+    """What an index tells: as it was packed, or was just found."""
 
     facts: Mapping[str, Any]
-    places: Mapping[str, "memoryview[int]"]
+    places: Mapping[str, Offsets]
 
 
-def pack(source: Source, recipe: str, facts: Mapping[str, Any], places: Mapping[str, Offsets]) -> bytes:
-    """The bytes of an index; `facts` are JSON, `recipe` changes whenever what they mean does."""
+def pack(size: int, recipe: str, facts: Mapping[str, Any], places: Mapping[str, Offsets]) -> bytes:
+    """The bytes of an index of a source of so many bytes.
+
+    `facts` are JSON, `recipe` changes whenever what they mean does.
+    """
     told = {
         "recipe": recipe,
-        "size": source.size,
+        "size": size,
         "facts": facts,
         "places": [[name, len(found)] for name, found in places.items()],
     }
@@ -61,7 +64,7 @@ def unpack(index: memoryview | None, source: Source, recipe: str) -> Index | Non
         if told["recipe"] != recipe or told["size"] != source.size:
             return None
         at = header_stop + -header_stop % _PLACE_BYTES
-        places: dict[str, memoryview[int]] = {}
+        places: dict[str, Offsets] = {}
         for name, count in told["places"]:
             places[name] = index[at : at + count * _PLACE_BYTES].cast("q")
             at += count * _PLACE_BYTES

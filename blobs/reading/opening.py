@@ -1,6 +1,6 @@
 """From bytes to a view: choose a reader, open the blob, go to a part or a path; fall back rather than fail."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +10,7 @@ from blobs.domain.ranges import ItemRange
 from blobs.reading.guarding import GuardedView, ReaderError, open_view
 from blobs.reading.reader import SAMPLE_BYTES, IndexedReader, PlugIn, Sample, View
 from blobs.reading.registry import SIGNATURE_LEVEL, Choice, Registry
-from blobs.reading.source import Source
+from blobs.reading.source import Readable, Source, TooMuchReadError
 
 FALLBACKS = ("text", "binary")
 """Readers that take whatever the others could not open."""
@@ -26,7 +26,7 @@ class Opened:
     notes: tuple[str, ...] = ()
 
 
-def take_sample(source: Source, declared_type: str | None) -> Sample:
+def take_sample(source: Readable, declared_type: str | None) -> Sample:
     """What readers look at to recognise a format: head, tail, size and the declared type."""
     head = source.read(0, SAMPLE_BYTES)
     tail = source.read(max(len(head), source.size - 4096), source.size)
@@ -54,13 +54,15 @@ def openings(
     *,
     avoid: Iterable[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    indexes: Mapping[str, memoryview] | None = None,
 ) -> Iterator[Opened]:
     """Every way in which a blob opens, the best first: whoever finds the first one to be of no use takes the next.
 
     Bytes with the signature of a binary format are never taken for text, even where they could be: what a model reads
     as lines must be text.
 
-    `tell` is given a line as each reader begins, so that whoever watches knows which was at work if this never returns.
+    `tell` is given a line as each reader begins, so that whoever watches knows which was at work if this never returns;
+    `indexes` are those of the source, by the names of their readers.
     """
     avoided = set(avoid)
     notes: list[str] = []
@@ -76,15 +78,17 @@ def openings(
             continue
         is_binary = is_binary or (choice.level >= SIGNATURE_LEVEL and not choice.type.startswith("text/"))
         tell(f"reader {choice.plug_in.name} {choice.type}")
-        view = _opened(choice, source, notes, tell)
+        view = _opened(choice, source, notes, tell, (indexes or {}).get(choice.plug_in.name))
         if view is not None:
             yield Opened(view, choice.plug_in, choice.type, tuple(notes))
 
 
-def _opened(choice: Choice, source: Source, notes: list[str], tell: Callable[[str], None]) -> View | None:
+def _opened(
+    choice: Choice, source: Source, notes: list[str], tell: Callable[[str], None], index: memoryview | None
+) -> View | None:
     """The view of a reader that opens the blob and keeps what it promises, else None and a note why not."""
     try:
-        view = open_view(choice.plug_in, source)
+        view = _by_index_or_all(choice.plug_in, source, index)
         _check(view)
         if isinstance(view, GuardedView):
             view.verify()
@@ -94,7 +98,7 @@ def _opened(choice: Choice, source: Source, notes: list[str], tell: Callable[[st
         notes.append(problem.message)
     except BlobsError as problem:
         notes.append(f"not readable as {choice.type}: {problem.message}")
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, TooMuchReadError):
         raise
     except BaseException as problem:  # noqa: BLE001  # the plug-in door: whatever a reader does, the blob stays readable
         tell(f"fault {choice.plug_in.name}: {type(problem).__name__}: {problem}")
@@ -110,6 +114,10 @@ def reopen(registry: Registry, source: Source, reader: str, index: memoryview | 
             f"The reader {reader!r} of this blob is not installed any more.",
             hint='Use unit "lines", "chars" or "bytes".',
         )
+    return _by_index_or_all(plug_in, source, index)
+
+
+def _by_index_or_all(plug_in: PlugIn, source: Source, index: memoryview | None) -> View:
     if index is not None and takes_index(plug_in):
         return cast("IndexedReader", plug_in.reader).open(source, index)
     return open_view(plug_in, source)

@@ -155,6 +155,29 @@ class IndexedReader(Reader, Protocol):
     def open(self, source: Source, index: memoryview | None = None) -> View: ...
 
 
+class Scan(Protocol):
+    """A reader that looks at a blob as its bytes pass by on their way into the store, so that nobody must do so again.
+
+    It runs in the server's process, in constant memory but for what it notes.
+    """
+
+    def add(self, chunk: memoryview) -> None:
+        """Take the next bytes, which are gone afterwards; whatever it raises ends the scan and nothing else."""
+        ...
+
+    def index_bytes(self, size: int) -> bytes | None:
+        """The index of all `size` bytes that came, as `View.index_bytes` would give it; None where only that can."""
+        ...
+
+
+class ScanningReader(IndexedReader, Protocol):
+    """A reader that finds its index on the way in; only of built-in ones is it asked."""
+
+    def scan(self, head: bytes) -> Scan | None:
+        """A scan of a blob that begins with `head`, at least `SAMPLE_BYTES` of it; those come again with `add`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PlugIn:
     """A reader as the registry knows it: where it came from, and what is wrong with it if it is set aside."""

@@ -5,17 +5,24 @@ import mmap
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from blobs.domain.errors import UnreadableError
 
-class Source(Protocol):
-    """Immutable bytes with random access."""
+
+class Readable(Protocol):
+    """Immutable bytes of which any part can be read."""
 
     size: int
-    path: str | None
-    """A file that holds exactly these bytes, where there is one; in a cell there always is."""
 
     def read(self, start: int, stop: int) -> bytes:
         """Bytes `start` up to `stop`; fewer past the end."""
         ...
+
+
+class Source(Readable, Protocol):
+    """Immutable bytes with random access."""
+
+    path: str | None
+    """A file that holds exactly these bytes, where there is one; in a cell there always is."""
 
     def open(self) -> BinaryIO:
         """A new seekable binary file over the bytes."""
@@ -45,6 +52,24 @@ class BytesSource:
         return memoryview(self._content)
 
 
+class BufferSource(BytesSource):
+    """A piece of a larger buffer, not copied."""
+
+    def __init__(self, data: memoryview) -> None:
+        super().__init__(b"")
+        self._data = data
+        self.size = len(data)
+
+    def read(self, start: int, stop: int) -> bytes:
+        return bytes(self._data[start:stop])
+
+    def open(self) -> BinaryIO:
+        raise UnreadableError("A piece of a document is no file.")
+
+    def buffer(self) -> memoryview:
+        return self._data
+
+
 class TooMuchReadError(Exception):
     """More was to be read of a `BoundedSource` than it gives; never leaves whoever made the source."""
 
@@ -64,6 +89,27 @@ class BoundedSource:
         if self._room < 0:
             raise TooMuchReadError
         return self._inner.read(start, stop)
+
+    def open(self) -> BinaryIO:
+        raise TooMuchReadError
+
+    def buffer(self) -> memoryview:
+        raise TooMuchReadError
+
+
+class HeadSource:
+    """What is held of a blob that passes by: its beginning. Whoever goes on beyond it gets a `TooMuchReadError`."""
+
+    path: str | None = None
+
+    def __init__(self, head: bytes, size: int) -> None:
+        self._head = head
+        self.size = size
+
+    def read(self, start: int, stop: int) -> bytes:
+        if min(stop, self.size) > len(self._head):
+            raise TooMuchReadError
+        return self._head[start:stop]
 
     def open(self) -> BinaryIO:
         raise TooMuchReadError

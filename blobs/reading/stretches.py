@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from blobs.domain.ranges import ItemRange
 from blobs.reading.index import Offsets
-from blobs.reading.source import Source
+from blobs.reading.source import Source, TooMuchReadError
 
 if TYPE_CHECKING:  # it takes long to load, and is needed where something was found
     import numpy as np
@@ -22,6 +22,10 @@ _FIRST_BYTES = 32 * 1024
 """What is looked at first: the first hits of a frequent pattern are told sooner."""
 STRETCH_BYTES_MAX = 64 * 1024 * 1024
 """Items that are so large are looked at one by one."""
+PASSING_LINE_BYTES_MAX = 4 * 1024 * 1024
+"""What is held of a line that passes by: the blob with a longer one is looked at when it is there."""
+_PASSING_BYTES = 256 * 1024
+_NEAR_BYTES = 4 * 1024
 
 Positions: TypeAlias = "NDArray[np.int64]"
 
@@ -100,6 +104,42 @@ def line_blocks(source: Source, start: int, size_bytes: int = _BLOCK_BYTES) -> I
         yield at, block
         at += len(block)
         wanted = size_bytes
+
+
+class PassingLines:
+    """Bytes that pass by, in blocks of whole lines."""
+
+    def __init__(self, start: int = 0) -> None:
+        """The first `start` bytes are left out."""
+        self._skipped = start
+        self.at = start
+        """Where the next block begins."""
+        self._held = b""
+
+    def add(self, chunk: memoryview) -> Iterator[bytes]:
+        """The blocks that end in a chunk, each with an LF; `TooMuchReadError` where a line is too long to hold."""
+        at, self._skipped = min(self._skipped, len(chunk)), max(0, self._skipped - len(chunk))
+        while at < len(chunk):
+            stop = min(at + _PASSING_BYTES, len(chunk))
+            near = max(at, stop - _NEAR_BYTES)
+            cut = near + bytes(chunk[near:stop]).rfind(b"\n") + 1
+            if cut == near:
+                cut = at + bytes(chunk[at:stop]).rfind(b"\n") + 1
+            if cut == at:
+                self._held += chunk[at:stop]
+                if len(self._held) > PASSING_LINE_BYTES_MAX:
+                    raise TooMuchReadError
+                at = stop
+                continue
+            block = self._held + chunk[at:cut]
+            self._held = b""
+            yield block
+            self.at += len(block)
+            at = cut
+
+    def rest(self) -> bytes:
+        """What follows the last LF."""
+        return self._held
 
 
 def line_runs(text: memoryview, start: int, size_bytes: int = STRETCH_BYTES) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, DigestMismatchError, LimitError, NotFoundError, StoreError
@@ -50,6 +50,18 @@ class Stored:
     was_new: bool
 
 
+class Onlooker(Protocol):
+    """Somebody who looks at large content on its way into the store. Nothing that it does keeps content out of it."""
+
+    def add(self, chunk: memoryview) -> None:
+        """See the next bytes, as they are stored; they are gone afterwards."""
+        ...
+
+    def stored(self, tenant: str, reference: Reference) -> None:
+        """Learn that what was seen is the tenant's now; not called where the put failed or the tenant had it before."""
+        ...
+
+
 def now_ms() -> int:
     """Unix time in milliseconds."""
     return time.time_ns() // 1_000_000
@@ -81,6 +93,11 @@ class BlobStore:
         self._small: GroupCommit[_SmallPut, Stored] = GroupCommit(
             self._write_small, then=self._record_small, jobs_max=BATCH_MAX
         )
+        self._lookers: Callable[[str], Onlooker] | None = None
+
+    def show(self, lookers: Callable[[str], Onlooker]) -> None:
+        """Show large content to somebody as it is put: to what `lookers` gives for its media type."""
+        self._lookers = lookers
 
     def put(
         self,
@@ -182,6 +199,7 @@ class BlobStore:
 
     def _put_large(self, put: "_Put", chunks: Iterable[memoryview]) -> Stored:
         hasher = hashlib.sha256()
+        looker = self._lookers(put.media_type) if self._lookers is not None and put.derivation is None else None
         size = 0
         is_counted = self.needs_room(put.tenant, put.expected)
         with self._content.writer() as writer:
@@ -190,7 +208,10 @@ class BlobStore:
                 if is_counted:
                     put.hold(size, is_growing=True)
                 for start in range(0, len(chunk), _HASHED_BYTES):
-                    hasher.update(chunk[start : start + _HASHED_BYTES])
+                    piece = chunk[start : start + _HASHED_BYTES]
+                    hasher.update(piece)
+                    if looker is not None:
+                        looker.add(piece)
                 writer.write(chunk)
             digest = Digest.from_bytes(hasher.digest())
             put.check(digest)
@@ -203,6 +224,8 @@ class BlobStore:
         (stored,) = self._record([put], [BlobRecord(digest, size, key, written_ms)])
         if isinstance(stored, BlobsError):
             raise stored
+        if looker is not None and stored.was_new:
+            looker.stored(put.tenant, stored.reference)
         return stored
 
     def _use(self, put: "_Put", digest: Digest) -> bool:

@@ -91,7 +91,7 @@ def expect_records(text: str, delimiter: str) -> None:
     source = BytesSource(text.encode())
     records = [grammar.cells(record.decode()) for _, record in each_record(source, 0, grammar)]
     assert [[cell or "" for cell in row] for row in records] == expected
-    index = RecordIndex(source, 0, grammar)
+    index = RecordIndex.found(source, 0, grammar)
     assert index.count == len(expected)
     assert index.width == max(map(len, expected), default=0)
     assert index.odd == sum(len(row) != len(expected[0]) for row in expected)

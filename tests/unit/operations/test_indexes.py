@@ -10,9 +10,9 @@ from blobs import Blobs
 from blobs.domain import exact_json
 from blobs.domain.digest import Digest
 from blobs.operations import view_task
-from blobs.operations.indexes import INDEXED_BYTES_MIN
 from blobs.operations.workshop import SEARCHED_BYTES_MAX, Workshop
 from blobs.reading.source import BytesSource, Source
+from blobs.storage.content import PACKED_BYTES_MAX
 from blobs.storage.stored_blob import StoredBlob
 
 REGISTRY = view_task.registry_of(None)
@@ -192,10 +192,10 @@ def test_a_lost_index_is_made_anew(service: Blobs) -> None:
 
 
 def test_small_blobs_have_no_index(service: Blobs) -> None:
-    """What is read in the server's own process is read without one."""
+    """A blob of so few bytes is opened as soon as its index would be."""
     tenant = service.tenant("small")
     chat = tenant.conversation()
-    chat.attach(csv(INDEXED_BYTES_MIN // 2), type="text/csv")
+    chat.attach(csv(PACKED_BYTES_MAX // 2), type="text/csv")
     chat.call("blob_read", {"blob": "blob1", "start": -3})
     assert len(stored(tenant)) == 1
 
