@@ -61,7 +61,7 @@ def write_parquet(table: Table, sink: Sink, columns: list[Column] | None = None)
             for batch in contents.batches():
                 groups.add(batch)
     except pa.ArrowInvalid as error:
-        raise UnreadableError(f"The table cannot be read: {str(error).splitlines()[0][:300]}") from error
+        raise _damaged(error) from error
     return contents.columns
 
 
@@ -72,10 +72,18 @@ def write_parquet_in_one_pass(table: Table, sink: Sink) -> tuple[list[Column], b
     """
     if table.rows is None:
         return write_parquet(table, sink), True
+    import pyarrow as pa  # as above
+
     try:
         return _in_one_pass(table, sink)
     except StartOverError:
         return types_of(table), False
+    except pa.ArrowInvalid as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> UnreadableError:
+    return UnreadableError(f"The table cannot be read: {str(error).splitlines()[0][:300]}")
 
 
 def _in_one_pass(table: Table, sink: Sink) -> tuple[list[Column], bool]:
