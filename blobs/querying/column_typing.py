@@ -245,10 +245,11 @@ class TextTyper:
             return False
         if not _all_match(texts, rf"\A-?(?:0|[1-9][0-9]*)\.[0-9]{{{self._decimals}}}\z"):
             return False
-        longest = pc.max(pc.utf8_length(pc.utf8_ltrim(texts, characters="-"))).as_py()
+        negative = pc.starts_with(texts, "-")
+        longest = pc.max(pc.subtract(pc.binary_length(texts), negative.cast("int64"))).as_py()
         self._digits = max(self._digits, longest - 1)
-        is_negative_zero = pc.match_substring_regex(texts, r"\A-0\.0*\z")
-        return bool(self._digits <= DIGITS_MAX and not pc.any(is_negative_zero).as_py())
+        has_negative_zero = pc.any(negative).as_py() and not _none_match(texts, r"\A-0\.0*\z")
+        return self._digits <= DIGITS_MAX and not has_negative_zero
 
     def _fixed_type(self) -> str:
         width = SHORT_DIGITS_MAX if self._digits <= SHORT_DIGITS_MAX else DIGITS_MAX
@@ -259,6 +260,12 @@ def _all_match(texts: Any, pattern: str) -> bool:
     import pyarrow.compute as pc
 
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def _none_match(texts: Any, pattern: str) -> bool:
+    import pyarrow.compute as pc
+
+    return not pc.any(pc.match_substring_regex(texts, pattern)).as_py()
 
 
 def _are_doubles(texts: Any) -> bool:
