@@ -56,6 +56,9 @@ _DECODERS: dict[int, msgspec.json.Decoder[Any]] = {
 }
 _FAULTS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _SKETCHED = 50
+_LF = 10
+_BLANKS = np.frombuffer(b" \t\r\n\v\f", np.uint8)
+"""A line that begins with one of them may have nothing else."""
 _TOLD_MAX = 10
 
 
@@ -137,6 +140,11 @@ class NdjsonView(BaseView):
         )
 
     def _starts(self, begin: int, raw: Octets) -> NDArray[np.int64]:
+        octets = np.frombuffer(raw, np.uint8)
+        starts = np.concatenate((np.zeros(1, np.int64), np.flatnonzero(octets[:-1] == _LF) + 1))
+        has_bad = bisect_left(self._bad, begin) < bisect_left(self._bad, begin + len(raw))
+        if not has_bad and not np.isin(octets[starts], _BLANKS).any():
+            return starts
         rows = takewhile(lambda row: row[0] < begin + len(raw), self._good_lines(begin))
         return np.array([at - begin for at, _ in rows], np.int64)
 
