@@ -12,9 +12,10 @@ from blobs.storage.catalog import Catalog, Change
 from blobs.testing.access import AccessContract
 from blobs.testing.keeping import BLUE, GREEN, RED, KeepingContract, blob, name, remove, turn
 from blobs.testing.purging import PurgingContract
+from blobs.testing.reserving import ReservingContract
 
 
-class CatalogContract(KeepingContract, PurgingContract, AccessContract):
+class CatalogContract(KeepingContract, ReservingContract, PurgingContract, AccessContract):
     """What every `Catalog` keeps; `make_catalog` answers an empty one that may use the folder."""
 
     def test_the_version_changes_with_every_write(self, chat: Catalog) -> None:
