@@ -62,7 +62,7 @@ def _exact(path: Path) -> int:
     return int(note.read_text())
 
 
-@row("cost of a blob", beside="a bar of 10 ms", bar="≤ 10 ms", most=1.0, at=0)
+@row("cost of a blob", beside="a bar of 10 ms", bar="≤ 10 ms", most=1.0, by="cpu", at=0)
 def cost(bench: Bench) -> Pair:
     source = FileSource(bench.file("log").path)
     count_tokens("")  # loads the table
@@ -81,6 +81,7 @@ def cost_beside_counting(bench: Bench) -> Pair:
     beside="a bar of 10 ms",
     bar="≤ 10 ms; within 2 % at p95, under 0.5 % in the median",
     most=1.0,
+    by="cpu",
     at=MB,
     sizes=(MB,),
 )
@@ -114,12 +115,12 @@ def _p95(values: list[float]) -> float:
 
 
 def _seconds(text: Text) -> float:
-    """The least of three, so that what else runs on the machine makes no text slow."""
+    """Of CPU, the least of three: what else runs on the machine makes no text slow."""
     taken = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         text.cost()
-        taken.append(time.perf_counter() - begun)
+        taken.append(time.thread_time() - begun)
     return min(taken)
 
 
