@@ -19,6 +19,7 @@ from api.gate import Gate
 from api.problems import answer_errors
 from api.receiving import BYTE_THREADS, UPLOADS_MAX
 from api.reference_page import reference_page
+from api.small_puts import SmallPuts
 from blobs.client import Blobs
 from blobs.settings import Settings
 
@@ -54,9 +55,13 @@ def create_app(given: Settings | Blobs) -> FastAPI:
         app.state.upload_places = anyio.CapacityLimiter(UPLOADS_MAX)
         app.state.byte_threads = anyio.CapacityLimiter(BYTE_THREADS)
         await to_thread.run_sync(front.open)
+        store = front.blobs.service.store
+        puts = app.state.small_puts = SmallPuts(store.put_all) if store.can_put_all else None
         try:
             yield
         finally:
+            if puts is not None:
+                await to_thread.run_sync(puts.close)
             await to_thread.run_sync(front.close)
 
     app = Application(

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from api.exact_requests import ExactJson
 from api.receiving import declared_digest, declared_type, receive_blob, repr_digest
 from api.sending import answer_with
+from api.small_puts import SmallPuts
 from blobs.client import Blobs
 from blobs.domain import exact_json
 from blobs.domain.digest import Digest
@@ -36,8 +37,13 @@ async def post_blob(request: Request) -> Response:
     blobs: Blobs = request.state.blobs
     name = request.query_params.get("name")
     expected = declared_digest(request)
-    put = partial(_put, blobs, media_type=declared_type(request), name=name, expected=expected)
-    reference = await receive_blob(request, put, expected=expected)
+    media_type = declared_type(request)
+    put = partial(_put, blobs, media_type=media_type, name=name, expected=expected)
+    puts: SmallPuts | None = request.app.state.small_puts
+    together = None
+    if puts is not None:
+        together = partial(_put_together, puts, blobs, media_type=media_type, name=name, expected=expected)
+    reference = await receive_blob(request, put, expected=expected, together=together)
     return _created(reference)
 
 
@@ -83,6 +89,13 @@ def _put(
         if reference is not None:
             return reference
     return blobs.put(content, type=media_type, name=name, expected=expected, room=room)
+
+
+async def _put_together(
+    puts: SmallPuts, blobs: Blobs, content: bytes, *, media_type: str | None, name: str | None, expected: str | None
+) -> dict[str, Any]:
+    stored = await puts.put(blobs.new_content(content, type=media_type, name=name, expected=expected))
+    return stored.reference.to_json()
 
 
 def _as_reference(content: bytes) -> dict[str, Any] | None:

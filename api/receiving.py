@@ -7,7 +7,7 @@ works on one the next is collected.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
@@ -22,6 +22,7 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, BusyError, CallerError
 from blobs.domain.limits import MIB
 from blobs.domain.media_type import BINARY
+from blobs.storage.content import PACKED_BYTES_MAX
 
 BATCH_BYTES = 1 * MIB
 """What goes to the thread at once; a body up to this size goes there whole."""
@@ -38,8 +39,14 @@ Put = Callable[..., dict[str, object]]
 _SHA256 = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]*):\s*(?:;[^,]*)?(?=,|\Z)")
 
 
-async def receive_body(request: Request, put: Put, *, bytes_max: int) -> dict[str, object]:
-    """Give the body to `put`, in a thread, and answer what it answers.
+Together = Callable[[bytes], Awaitable[dict[str, object]]]
+"""Takes a small body as `put` would, without a thread of its own."""
+
+
+async def receive_body(
+    request: Request, put: Put, *, bytes_max: int, together: Together | None = None
+) -> dict[str, object]:
+    """Give the body to `put`, in a thread, and answer what it answers; a small one to `together`, where that is given.
 
     Raises `LimitError` before reading where the declared length is over `bytes_max`, `CallerError` where the body is
     cut off, `BusyError` where too many large bodies come in at once; `put` has raised then too and stored nothing.
@@ -47,7 +54,10 @@ async def receive_body(request: Request, put: Put, *, bytes_max: int) -> dict[st
     body = _Body(request, check_length(request, bytes_max=bytes_max), bytes_max)
     first = await body.batch()
     if body.is_complete:
-        return await to_thread.run_sync(put, b"".join(first), limiter=request.app.state.byte_threads)
+        content = first[0] if len(first) == 1 else b"".join(first)
+        if together is not None and len(content) <= PACKED_BYTES_MAX:
+            return await together(content)
+        return await to_thread.run_sync(put, content, limiter=request.app.state.byte_threads)
     places: anyio.CapacityLimiter = request.app.state.upload_places
     try:
         places.acquire_on_behalf_of_nowait(body)
@@ -59,7 +69,9 @@ async def receive_body(request: Request, put: Put, *, bytes_max: int) -> dict[st
         places.release_on_behalf_of(body)
 
 
-async def receive_blob(request: Request, put: Put, *, expected: str | None) -> dict[str, object]:
+async def receive_blob(
+    request: Request, put: Put, *, expected: str | None, together: Together | None = None
+) -> dict[str, object]:
     """As `receive_body`, for a body that becomes a blob of the tenant's: `put` takes the `room` that is held for it.
 
     Raises `LimitError` before reading where the declared length is more than the tenant has room for.
@@ -68,7 +80,7 @@ async def receive_blob(request: Request, put: Put, *, expected: str | None) -> d
     limits = blobs.service.limits
     length = check_length(request, bytes_max=limits.blob_bytes_max)
     if limits.tenant_bytes_max is None:
-        return await receive_body(request, put, bytes_max=limits.blob_bytes_max)
+        return await receive_body(request, put, bytes_max=limits.blob_bytes_max, together=together)
     threads = request.app.state.byte_threads
     room = await to_thread.run_sync(partial(blobs.room, length, expected=expected), limiter=threads)
     try:

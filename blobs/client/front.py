@@ -18,7 +18,7 @@ from blobs.operations.definitions import tool_definitions
 from blobs.operations.dialects import in_dialect
 from blobs.querying import portable
 from blobs.settings import Settings, load_settings
-from blobs.storage.blob_store import now_ms
+from blobs.storage.blob_store import NewContent, now_ms
 from blobs.storage.content import PACKED_BYTES_MAX
 from blobs.storage.keeping import Pin
 from blobs.storage.room import Room
@@ -94,6 +94,19 @@ class Blobs:
         else:
             stored = put(content)
         return stored.reference.to_json()
+
+    def new_content(
+        self,
+        content: bytes,
+        *,
+        type: str | None = None,  # noqa: A002  # the word of the design
+        name: str | None = None,
+        expected: str | None = None,
+    ) -> NewContent:
+        """What `put` is given, for `BlobStore.put_all`, which stores contents of many tenants together."""
+        media_type = parse_media_type(type) if type is not None else declared_type(name)
+        wanted = Digest.parse(expected) if expected is not None else None
+        return NewContent(self.tenant_name, content, media_type, wanted)
 
     def room(self, size: int | None, *, expected: str | None = None) -> Room:
         """Hold room for a large body of this length before it is read; `LimitError` where there is none.

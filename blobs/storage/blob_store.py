@@ -62,6 +62,16 @@ class Onlooker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class NewContent:
+    """A content to be stored with others by `put_all`: at most `PACKED_BYTES_MAX` and within the caller's limits."""
+
+    tenant: str
+    content: bytes
+    media_type: str
+    expected: Digest | None = None
+
+
 def now_ms() -> int:
     """Unix time in milliseconds."""
     return time.time_ns() // 1_000_000
@@ -136,6 +146,32 @@ class BlobStore:
                     return self._put_large(put, chain((memoryview(head), chunk) if head else (chunk,), chunks))
                 head += chunk
             return self._put_small(put, bytes(head))
+
+    @property
+    def can_put_all(self) -> bool:
+        """Whether contents are stored as they come, with no secrets or room to look at; else each needs its `put`."""
+        return not self.redactor and self._limits.tenant_bytes_max is None
+
+    def put_all(self, contents: "Sequence[NewContent]") -> list[Stored | BlobsError]:
+        """Store contents that may be packed, in one flush of bytes and one of records; what `put` answers or raises.
+
+        Raises `StoreError` where the store fails; then none of them is acknowledged.
+        """
+        outcomes: dict[int, Stored | BlobsError] = {}
+        batch: dict[int, _SmallPut] = {}
+        for number, each in enumerate(contents):
+            put = _Put(each.tenant, each.media_type, each.expected, None, None, self.room(each.tenant))
+            digest = Digest.of(each.content)
+            try:
+                put.check(digest)
+            except DigestMismatchError as fault:
+                outcomes[number] = fault
+            else:
+                batch[number] = (put, digest, each.content)
+        if batch:
+            puts = [*batch.values()]
+            outcomes.update(zip(batch, self._record_small(puts, self._write_small(puts)), strict=True))
+        return [outcomes[number] for number in range(len(contents))]
 
     def room(self, tenant: str, *, name: str | None = None) -> Room:
         """Room for bytes of the tenant's, to be held before they come; `name` goes on with what was held under it."""

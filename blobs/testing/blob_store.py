@@ -13,7 +13,8 @@ import pytest
 from blobs.domain.digest import Digest
 from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError
 from blobs.domain.limits import Limits
-from blobs.storage.blob_store import BlobStore, Content
+from blobs.domain.reference import Reference
+from blobs.storage.blob_store import BlobStore, Content, NewContent, Stored
 from blobs.storage.catalog import Catalog
 from blobs.storage.content import PACKED_BYTES_MAX, ContentStore
 from blobs.testing.contents import LARGE, SMALL
@@ -139,6 +140,34 @@ class BlobStoreContract:
             blobs.put("a", sender(), media_type="text/plain")
         assert list(stores[0].keys()) == []
         assert stores[1].list_blobs("a") == []
+
+    def test_contents_that_are_put_together_are_stored_as_each_alone(
+        self, blobs: BlobStore, stores: tuple[ContentStore, Catalog]
+    ) -> None:
+        """Of several tenants, new, equal and known ones; one that is refused has no part in it."""
+        known = blobs.put("a", b"known", media_type="text/plain").reference
+        contents = [
+            NewContent("a", SMALL, "text/plain"),
+            NewContent("b", SMALL, "text/html", Digest.of(SMALL)),
+            NewContent("a", b"other", "text/plain", Digest.of(SMALL)),
+            NewContent("a", SMALL, "text/css"),
+            NewContent("a", b"known", "text/plain"),
+            NewContent("a", LARGE[:PACKED_BYTES_MAX], "text/plain"),
+            NewContent("a", b"", "text/plain"),
+        ]
+        stored = blobs.put_all(contents)
+        assert isinstance(stored[2], DigestMismatchError)
+        assert [each.was_new for each in stored if isinstance(each, Stored)].count(True) == 4
+        for given, each in zip(contents, stored, strict=True):
+            if isinstance(each, Stored):
+                assert each.reference == Reference(Digest.of(given.content), len(given.content), given.media_type)
+                found = blobs.open(given.tenant, each.reference.digest)
+                assert found.read(0, len(given.content)) == given.content
+        assert blobs.open("a", known.digest).read(0, 5) == b"known"
+        with pytest.raises(NotFoundError):
+            blobs.open("a", Digest.of(b"other"))
+        assert len(list(stores[0].keys())) == 5
+        assert blobs.put_all([]) == []
 
     @pytest.mark.parametrize("content", [SMALL, LARGE], ids=["small", "large"])
     def test_racing_puts_keep_one_copy(

@@ -6,6 +6,7 @@ import random
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -369,3 +370,30 @@ def test_a_purged_blob_is_gone_at_once(server: Server, chat: str) -> None:
     assert done.returncode == 0, done.stderr
     for path in paths:
         assert server.http.get(path).status_code == 404
+
+
+def test_small_uploads_at_once_have_each_their_own_answer(server: Server) -> None:
+    """Stored, refused and broken off side by side: every caller hears of its own bytes, and those are there."""
+    contents = [random.Random(n).randbytes(40_000) for n in range(64)]
+
+    def upload(number: int) -> httpx.Response | None:
+        content = contents[number]
+        if number % 8 == 3:  # gone before it is answered
+            head = f"POST /v1/blobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n"
+            connect(server, head.encode() + content).close()
+            return None
+        claimed = b"something else" if number % 8 == 5 else content
+        with server.client() as http:
+            return http.post("/v1/blobs", content=content, headers={"Repr-Digest": _repr_digest(claimed)})
+
+    with ThreadPoolExecutor(16) as threads:
+        answers = list(threads.map(upload, range(64)))
+    for number, answer in enumerate(answers):
+        if answer is None:
+            continue
+        if number % 8 == 5:
+            assert is_problem(answer, 422, "digest_mismatch")
+            continue
+        assert answer.status_code == 201
+        assert answer.json()["$blob"] == _digest(contents[number])
+        assert server.http.get(answer.headers["location"]).content == contents[number]
