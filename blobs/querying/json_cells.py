@@ -7,6 +7,7 @@ what is plain.
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ _MAKES_EXPONENT[list(b"eE")] = True
 _SHORT_INTEGER_CHARS_MAX = 18
 _LONG_NUMBER_CHARS_MIN = 4_000
 """From here on integers are no Python integers (`exact_json.loads`)."""
+
+_decoder = msgspec.json.Decoder(float_hook=msgspec.Raw)  # numbers as they are written
+_encoder = msgspec.json.Encoder()
 
 Positions = NDArray[np.int64]
 
@@ -68,15 +72,14 @@ class JsonCells:
     def array(self, sql_type: str) -> pa.Array:
         """As `Cells`."""
         if sql_type == "VARCHAR" and self._kinds <= {_TEXT} and b"\\" not in self._lines:
-            return self._array_of_texts(is_quoted=True)
+            return self.texts(is_quoted=True)
         if sql_type == "BIGINT":
             return self._numbers.cast(pa.int64())
         if sql_type == "DOUBLE" and not self._has_negative_zero:
             return self._numbers.cast(pa.float64())
         if sql_type == "BOOLEAN":
             return pa.array(self._octets[self._starts] == ord("t"), pa.bool_(), mask=self._is_null)
-        if sql_type == "JSON" and self._is_compact:
-            texts = self._array_of_texts()
+        if sql_type == "JSON" and (texts := self._compact_texts()) is not None:
             return pa.ExtensionArray.from_storage(pa.json_(texts.type), texts)
         return array_of(self._values(), sql_type)
 
@@ -99,11 +102,24 @@ class JsonCells:
         """As an integer, which is 0, while that of a double is another."""
         return b"-0\n" in self._lines or self._lines.endswith(b"-0")
 
+    def _compact_texts(self) -> pa.Array | None:
+        """The texts as they would be written of their values; None where that takes more than one call for all."""
+        if self._is_compact:
+            return self.texts()
+        try:
+            written = _encoder.encode_lines(_decoder.decode(self._joined()))
+        except (msgspec.MsgspecError, OverflowError, RecursionError, UnicodeError):
+            return None
+        return JsonCells(written.removesuffix(b"\n")).texts()
+
     def _values(self) -> list[Any]:
-        values: list[Any] = exact_json.loads(b"[%b]" % self._lines.replace(b"\n", b","))
+        values: list[Any] = exact_json.loads(self._joined())
         return values
 
-    def _array_of_texts(self, *, is_quoted: bool = False) -> pa.Array:
+    def _joined(self) -> bytes:
+        return b"[%b]" % self._lines.replace(b"\n", b",")
+
+    def texts(self, *, is_quoted: bool = False) -> pa.Array:
         """The texts as Arrow's strings, without their quotes if all have some; there is none inside them then."""
         is_kept = self._octets != _LF
         sizes = self._sizes
@@ -121,7 +137,7 @@ class JsonCells:
 
     @cached_property
     def _numbers(self) -> pa.Array:
-        return self._array_of_texts()
+        return self.texts()
 
     def _look_at_numbers(self, typer: ColumnTyper) -> None:
         is_fraction = self._have(_MAKES_FRACTION)
