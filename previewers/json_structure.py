@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from blobs.domain import exact_json
 from blobs.domain.errors import UnreadableError
@@ -20,6 +21,7 @@ from blobs.reading.decoding import Encoding, blocks
 from blobs.reading.index import Offsets
 from blobs.reading.source import Source
 from previewers.json_entries import entries
+from previewers.json_runs import elements
 
 JsonBytes = bytes | memoryview
 
@@ -189,6 +191,9 @@ def outline(text: memoryview) -> Outline:
     opening = first_byte(text)
     try:
         if opening == b"[" and len(text) > _LARGE_BYTES:
+            found = elements(text)
+            if found is not None:
+                return _of_places(*found)
             _raw_decoder.decode(text)
             return _of_large_array(text)
         if opening == b"[":
@@ -276,7 +281,11 @@ def _of_large_array(text: memoryview) -> Outline:
     found = entries(text)
     if found is None:
         raise _broken()
-    starts, stops = array("q", found[0].tobytes()), array("q", found[1].tobytes())
+    return _of_places(*found)
+
+
+def _of_places(begins: NDArray[np.int64], ends: NDArray[np.int64]) -> Outline:
+    starts, stops = array("q", begins.tobytes()), array("q", ends.tobytes())
     return Outline("array", starts, stops, starts)
 
 
