@@ -7,24 +7,24 @@ already uses them in the transaction that finds them, so that no collector takes
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Protocol
 
 from blobs.domain.digest import Digest
-from blobs.domain.errors import BlobsError, DigestMismatchError, LimitError, NotFoundError, StoreError
+from blobs.domain.errors import BlobsError, DigestMismatchError, NotFoundError, StoreError
 from blobs.domain.limits import Limits
 from blobs.domain.redaction import Redactor
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
 from blobs.storage.catalog import Catalog
 from blobs.storage.checking import Checked
-from blobs.storage.content import CHUNK_BYTES, LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
+from blobs.storage.chunks import Content, bounded, chunks_of, noted
+from blobs.storage.content import LEFT_BEHIND_MS, PACKED_BYTES_MAX, ContentStore
 from blobs.storage.copies import LocalCopies
-from blobs.storage.disk import WRITTEN_BYTES, read_chunks
 from blobs.storage.group_commit import GroupCommit
 from blobs.storage.keeping import BlobRecord, Derivation, NewBlob
 from blobs.storage.room import Room
@@ -38,8 +38,6 @@ BATCH_MAX = 64
 
 USES_NOTED = 24
 """A blob that is opened counts as used; it is noted so many times within the grace time, not at every call."""
-
-Content = bytes | bytearray | memoryview | Iterable[bytes] | BinaryIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +129,11 @@ class BlobStore:
         content raises; nothing is stored then.
         """
         most = min(self._limits.blob_bytes_max, self._limits.blob_bytes_max if size_max is None else size_max)
-        chunks = _bounded(_chunks(content), most)
+        chunks = bounded(chunks_of(content), most)
         came = None
         if self.redactor and derivation is None:  # what is derived is made of what was masked
             came = hashlib.sha256()
-            chunks = map(memoryview, self.redactor.chunks(_noted(chunks, came)))
+            chunks = map(memoryview, self.redactor.chunks(noted(chunks, came)))
         with self.room(tenant) as own:
             put = _Put(tenant, media_type, expected, came, derivation, room or own)
             if came is None and isinstance(content, bytes) and len(content) <= min(most, PACKED_BYTES_MAX):
@@ -370,35 +368,3 @@ class _Put:
 
 
 _SmallPut = tuple[_Put, Digest, bytes]
-
-
-def _noted(chunks: Iterator[memoryview], hasher: "hashlib._Hash") -> Iterator[memoryview]:
-    """The chunks, each hashed as it passes."""
-    for chunk in chunks:
-        hasher.update(chunk)
-        yield chunk
-
-
-def _chunks(content: Content) -> Iterator[memoryview]:
-    """The content in chunks, none of them copied; what a chunk of a file holds is good until the next one is asked."""
-    if isinstance(content, bytes | bytearray | memoryview):
-        whole: Iterable[bytes | bytearray | memoryview] = (content,)
-    elif hasattr(content, "readinto"):
-        whole = read_chunks(cast("BinaryIO", content))
-    elif isinstance(content, Iterable) and not hasattr(content, "read"):
-        whole = content
-    else:
-        whole = iter(lambda: content.read(CHUNK_BYTES), b"")
-    for each in whole:
-        view = memoryview(each).cast("B")
-        for start in range(0, len(view), WRITTEN_BYTES):
-            yield view[start : start + WRITTEN_BYTES]
-
-
-def _bounded(chunks: Iterator[memoryview], most: int) -> Iterator[memoryview]:
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > most:
-            raise LimitError(f"The blob is larger than {most} bytes.", hint="Split it, or raise blob_bytes_max.")
-        yield chunk

@@ -14,8 +14,9 @@ from blobs.domain.digest import Digest
 from blobs.domain.errors import CorruptError, DigestMismatchError, LimitError, NotFoundError
 from blobs.domain.limits import Limits
 from blobs.domain.reference import Reference
-from blobs.storage.blob_store import BlobStore, Content, NewContent, Stored
+from blobs.storage.blob_store import BlobStore, NewContent, Stored
 from blobs.storage.catalog import Catalog
+from blobs.storage.chunks import Content
 from blobs.storage.content import PACKED_BYTES_MAX, ContentStore
 from blobs.testing.contents import LARGE, SMALL
 from blobs.testing.keeping import remove
