@@ -14,6 +14,7 @@ import blobs.querying.columnar
 import previewers.json_document
 import previewers.json_table
 import previewers.ndjson
+import previewers.ndjson_rows
 from blobs.domain import exact_json
 from blobs.domain.errors import BlobsError
 from blobs.querying.columnar import types_of, write_parquet, write_parquet_in_one_pass
@@ -28,6 +29,7 @@ from previewers.ndjson import NdjsonReader
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Borders between runs lie everywhere."""
     monkeypatch.setattr(previewers.ndjson, "ROWS_PER_MARK", 2)
+    monkeypatch.setattr(previewers.ndjson_rows, "ROWS_PER_MARK", 2)
     monkeypatch.setattr(previewers.ndjson, "RUN_BYTES", 40)
     monkeypatch.setattr(previewers.json_document, "RUN_BYTES", 40)
     monkeypatch.setattr(blobs.querying.cell_batches, "_BATCH_ROWS_MAX", 3)
