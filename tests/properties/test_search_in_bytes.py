@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import previewers.csv_records
 import previewers.json_stretches
 import previewers.ndjson
+import previewers.ndjson_rows
 import previewers.text
 from blobs.domain.errors import BlobsError, ToolInputError
 from blobs.operations import literals as literal_search
@@ -51,6 +52,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(previewers.json_stretches, "STRETCH_BYTES", 12)
     monkeypatch.setattr(previewers.csv_records, "RECORDS_PER_MARK", 2)
     monkeypatch.setattr(previewers.ndjson, "ROWS_PER_MARK", 2)
+    monkeypatch.setattr(previewers.ndjson_rows, "ROWS_PER_MARK", 2)
     monkeypatch.setattr(previewers.text, "line_runs", partial(stretches.line_runs, size_bytes=12))
     monkeypatch.setattr(literal_search, "STRETCH_BYTES", 5)
     monkeypatch.setattr(literal_search, "_STEPS_MAX", 1)
