@@ -280,6 +280,7 @@ class CsvReader:
 
     name = "csv"
     media_types = (CSV, TSV)
+    has_signature = False
     aliases = ("application/csv", "text/x-csv", "text/comma-separated-values", "text/x-tsv", "text/tsv")
     is_light = True
     takes_index = True

@@ -72,6 +72,7 @@ class DiffReader:
 
     name = "diff"
     media_types = (DIFF,)
+    has_signature = False
     aliases = ("text/x-patch", "text/diff", "text/patch", "application/x-diff", "application/x-patch")
     is_light = True
 

@@ -111,6 +111,7 @@ class EmailReader(InsideReader):
 
     name = "email"
     media_types = (EMAIL,)
+    has_signature = False
     aliases = ("text/rfc822-headers",)
 
     def sniff(self, sample: Sample) -> Confidence:

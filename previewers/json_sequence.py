@@ -109,6 +109,7 @@ class JsonSequenceReader:
 
     name = "json-sequence"
     media_types = (JSON_SEQUENCE,)
+    has_signature = False
     aliases = ("application/x-json-stream", "application/stream+json", "application/concatenated-json")
     is_light = True
 

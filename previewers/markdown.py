@@ -78,6 +78,7 @@ class MarkdownReader:
 
     name = "markdown"
     media_types = (MARKDOWN,)
+    has_signature = False
     aliases = ("text/x-markdown",)
     is_light = True
 

@@ -231,6 +231,7 @@ class NdjsonReader:
 
     name = "ndjson"
     media_types = (NDJSON,)
+    has_signature = False
     aliases = (
         "application/ndjson",
         "application/jsonl",

@@ -40,6 +40,7 @@ class TomlReader:
 
     name = "toml"
     media_types = (TOML,)
+    has_signature = False
     aliases = ("text/toml", "text/x-toml", "application/x-toml")
     is_light = True
 

@@ -46,6 +46,7 @@ class YamlReader:
 
     name = "yaml"
     media_types = (YAML,)
+    has_signature = False
     aliases = ("application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml")
 
     def sniff(self, sample: Sample) -> Confidence:

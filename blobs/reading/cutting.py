@@ -42,6 +42,9 @@ def strip_escapes(text: str) -> str:
     return _unwanted.sub("", text) if _control.search(text) else text
 
 
+_ESCAPED_BYTES_MAX = 6  # \u001f: no character takes more in JSON
+
+
 def json_length(text: str) -> int:
     """The bytes of the text inside a compact JSON string in UTF-8, its two quotes not counted."""
     return len(exact_json.dumps(text)) - 2
@@ -104,7 +107,7 @@ def cut_to_bytes_with_count(text: str, bytes_max: int) -> str:
 
     Only a `bytes_max` smaller than the mark is overstepped: then the mark stands alone.
     """
-    if _longest(text, bytes_max) == len(text):
+    if len(text) <= bytes_max and (len(text) * _ESCAPED_BYTES_MAX <= bytes_max or json_length(text) <= bytes_max):
         return text
     room = bytes_max - len(mark(len(text)).encode())
     stop = safe_stop(text, _longest(text, room))

@@ -1,6 +1,6 @@
 """From bytes to a view: choose a reader, open the blob, go to a part or a path; fall back rather than fail."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -67,11 +67,7 @@ def openings(
     avoided = set(avoid)
     notes: list[str] = []
     is_binary = False
-    choices = registry.choose(take_sample(source, declared_type), avoid=avoided, tell=tell)
-    declared = registry.by_type(declared_type) if declared_type and source.size else None
-    if declared is not None and declared.name not in avoided | {each.plug_in.name for each in choices}:
-        notes.append(f"declared as {declared_type}, which it is not")
-    for choice in choices:
+    for choice in choices(registry, take_sample(source, declared_type), avoid=avoided, tell=tell, notes=notes):
         if choice.plug_in.name in avoided or choice.plug_in.reader is None:
             continue
         if is_binary and choice.type == TEXT:
@@ -81,6 +77,26 @@ def openings(
         view = _opened(choice, source, notes, tell, (indexes or {}).get(choice.plug_in.name))
         if view is not None:
             yield Opened(view, choice.plug_in, choice.type, tuple(notes))
+
+
+def choices(
+    registry: Registry,
+    sample: Sample,
+    *,
+    avoid: Collection[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+    notes: list[str] | None = None,
+) -> Iterator[Choice]:
+    """`Registry.choose`, the first one as cheaply as it can be had; in `notes` that none reads it as declared."""
+    first = registry.declared_choice(sample, avoid=avoid, tell=tell)
+    if first is not None:
+        yield first
+    rest = registry.choose(sample, avoid=avoid, tell=tell)
+    declared = registry.by_type(sample.declared_type) if sample.declared_type and sample.size else None
+    is_read = declared is None or declared.name in {*avoid, *(each.plug_in.name for each in rest)}
+    if notes is not None and not is_read:
+        notes.append(f"declared as {sample.declared_type}, which it is not")
+    yield from (each for each in rest if first is None or each.plug_in.name != first.plug_in.name)
 
 
 def _opened(

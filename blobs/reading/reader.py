@@ -191,6 +191,8 @@ class PlugIn:
     is_light: bool = False
     """Small blobs may be read in the server's own process: our own code over text, no native parser of a format."""
     aliases: tuple[str, ...] = field(default=())
+    has_signature: bool = True
+    """Its `sniff` may answer 100. One that never does says `has_signature = False`: it contradicts no declared type."""
 
     @property
     def is_built_in(self) -> bool:

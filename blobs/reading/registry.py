@@ -118,16 +118,7 @@ class Registry:
         declared = sample.declared_type if sample.declared_type != BINARY else None
         if sample.size == 0:
             return self._choose_for_nothing(declared)
-        sniffed = []
-        last, known_levels = self._last_sniffed
-        levels = {**known_levels} if last == sample else {}
-        for each in self._in_use():
-            if each.name not in avoid:
-                if each.name not in levels:
-                    tell(f"reader {each.name}")
-                    levels[each.name] = self._sniff(each, sample, tell)
-                sniffed.append((each, levels[each.name]))
-        self._last_sniffed = (sample, levels)
+        sniffed = self._sniffed([each for each in self._in_use() if each.name not in avoid], sample, tell)
         accepted = [_choice(each, confidence) for each, confidence in sniffed if confidence.level > 0]
         known = self.by_type(declared) if declared else None
         family = self._family(declared) if declared and known is None else None
@@ -143,6 +134,40 @@ class Registry:
             ordered = _declared_first(ordered, wanted.name)
         kept = declared if known is None else None
         return self._with_binary([_typed(each, wanted, declared, kept) for each in ordered], kept)
+
+    def declared_choice(
+        self, sample: Sample, *, avoid: Collection[str] = (), tell: Callable[[str], None] = lambda _: None
+    ) -> Choice | None:
+        """What `choose` puts first, where that is the reader of the declared type; None where it may be another one.
+
+        Asks that reader and those that may find a signature, and so costs a tenth of `choose`.
+        """
+        declared = sample.declared_type if sample.declared_type != BINARY and sample.size else None
+        wanted = self.by_type(declared) if declared else None
+        if wanted is None or wanted.name in avoid:
+            return None
+        ((_, confidence),) = self._sniffed([wanted], sample, tell)
+        if confidence.level <= 0:
+            return None
+        others = [each for each in self._in_use() if each.has_signature and each.name not in {wanted.name, *avoid}]
+        if any(other.level >= SIGNATURE_LEVEL for _, other in self._sniffed(others, sample, tell)):
+            return None
+        return _typed(_choice(wanted, confidence), wanted, declared, None)
+
+    def _sniffed(
+        self, plug_ins: Iterable[PlugIn], sample: Sample, tell: Callable[[str], None]
+    ) -> list[tuple[PlugIn, Confidence]]:
+        """What these readers say of a sample, each asked once."""
+        last, known_levels = self._last_sniffed
+        levels = {**known_levels} if last == sample else {}
+        sniffed = []
+        for each in plug_ins:
+            if each.name not in levels:
+                tell(f"reader {each.name}")
+                levels[each.name] = self._sniff(each, sample, tell)
+            sniffed.append((each, levels[each.name]))
+        self._last_sniffed = (sample, levels)
+        return sniffed
 
     def _choose_for_nothing(self, declared: str | None) -> list[Choice]:
         """Zero bytes: no lines of text where text was declared, else nothing that a format could be told by."""
@@ -366,6 +391,7 @@ def _made(found: _Found) -> PlugIn:
         reader=reader,
         is_light=bool(getattr(reader, "is_light", False)),
         aliases=_types(getattr(reader, "aliases", ()), "aliases"),
+        has_signature=not found.is_built_in or bool(getattr(reader, "has_signature", True)),
     )
 
 

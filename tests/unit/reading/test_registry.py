@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from blobs.reading import registry as registry_module
+from blobs.reading.opening import choices, take_sample
 from blobs.reading.reader import Confidence, Sample
-from blobs.reading.registry import Choice, Registry
+from blobs.reading.registry import SIGNATURE_LEVEL, Choice, Registry
+from blobs.reading.source import BytesSource
 
 GOOD = """
 from blobs.domain.ranges import ItemRange
@@ -365,3 +367,39 @@ def test_the_contract_takes_an_author_a_few_lines(tmp_path, right, wrong, notice
     ]
     assert failed == noticed, ended.stdout
     assert ended.returncode == bool(noticed)
+
+
+DECLARED = ["application/json", "text/csv", "application/pdf", "text/plain", "image/png", "none/such", None]
+FILES = sorted(each for each in (Path(__file__).parents[3] / "fixtures" / "files").rglob("*") if each.is_file())
+
+
+def told(chosen):
+    """The choices of different registries in a form that can be compared."""
+    return [(each.plug_in.name, each.type, each.level) for each in chosen]
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+def test_the_quick_choice_is_the_first_of_all(declared):
+    """Over files of every kind, what a few readers choose is what all of them choose, with type and confidence."""
+    quick, slow = Registry(), Registry()
+    known = 0
+    for path in FILES:
+        sample = take_sample(BytesSource(path.read_bytes()), declared)
+        first = quick.declared_choice(sample)
+        everybody = told(slow.choose(sample))
+        assert first is None or told([first]) == everybody[:1], path
+        assert told(choices(quick, sample)) == everybody, path
+        known += first is not None
+    assert (known > 0) == (declared in DECLARED[:5])
+
+
+def test_readers_without_a_signature_never_find_one():
+    """Those that say so never answer 100, whatever the bytes are and were declared as."""
+    registry = Registry()
+    quiet = [each for each in registry.plug_ins() if each.reader is not None and not each.has_signature]
+    assert {each.name for each in quiet} >= {"csv", "diff", "json-sequence", "markdown", "ndjson", "toml"}
+    for path in FILES:
+        for each in quiet:
+            for declared in (None, each.media_types[0]):
+                level = each.reader.sniff(take_sample(BytesSource(path.read_bytes()), declared)).level
+                assert level < SIGNATURE_LEVEL, (each.name, path)
