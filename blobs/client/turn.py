@@ -1,5 +1,6 @@
 """`Turn`: made step by step, committed or rolled back as a whole."""
 
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -7,6 +8,7 @@ from blobs.conversations import conversation as talk
 from blobs.conversations.offload import is_mcp_result, is_tool_result
 from blobs.conversations.turn import CallInput, TurnDraft, with_blocks
 from blobs.domain.errors import CallerError, ConflictError
+from blobs.storage.catalog import ConversationRecord
 
 if TYPE_CHECKING:
     from blobs.client.front import Blobs
@@ -29,19 +31,24 @@ class Turn:
         self._service = service
         self._tools = tools
         self._record = record
-        self._state = inner.record()
         self._is_open = False
-        self._draft = self._new_draft()
 
-    def _new_draft(self) -> TurnDraft:
+    @cached_property
+    def _state(self) -> ConversationRecord:
+        return self._inner.record()
+
+    @cached_property
+    def _draft(self) -> TurnDraft:
         number = 1 if self._state.last_turn is None else self._state.last_turn + 1
         names = self._inner.names(turn=number)
         service = self._service or self._state.service
-        return TurnDraft(self._desk, names, number=number, service=service, offered=self._tools)
+        outbox = self._desk.outbox()
+        return TurnDraft(self._desk, names, outbox, number=number, service=service, offered=self._tools)
 
     def __enter__(self) -> Self:
-        self._state = self._inner.record()
-        self._draft = self._new_draft()
+        for each in ("_state", "_draft"):
+            vars(self).pop(each, None)  # it begins here, however long ago it was made
+        _ = self._draft
         self._is_open = True
         return self
 
@@ -66,6 +73,7 @@ class Turn:
     @property
     def results(self) -> list[dict[str, Any]]:
         """What the model reads, one `{"id", "content", "text", "is_error", "whole"?}` a call."""
+        self._draft.outbox.settle()  # what is sent whole is read
         answer = with_blocks(self._draft.answer(), self._desk, self._draft.names, self._service)
         results: list[dict[str, Any]] = self._blobs.ready(answer["results"])
         return results
@@ -97,6 +105,7 @@ class Turn:
 
     def resolve(self, schema: Any, arguments: Any) -> dict[str, Any]:
         """As `Conversation.resolve`, with the names of this turn too."""
+        self._draft.outbox.settle()  # a reference is to something that is there
         resolved: dict[str, Any] = self._blobs.ready(self._desk.resolve(schema, arguments, self._draft.names))
         return resolved
 

@@ -98,7 +98,7 @@ class Conversation:
         if service is not None:
             service_profile(service)  # an unknown one is the caller's mistake, told before anything is stored
         digest = request_digest(request)
-        prepared = None
+        prepared, outbox = None, self._desk.outbox()
         for _ in range(_TRIES):
             state = self.record()
             known = self._desk.catalog.find_turn(self._desk.tenant, self.id, number)
@@ -112,7 +112,9 @@ class Conversation:
                 )
             records = self._desk.catalog.names(self._desk.tenant, self.id)
             names = Names(_before(records, number), turn=number)
-            draft = TurnDraft(self._desk, names, number=number, service=service or state.service, offered=offered)
+            draft = TurnDraft(
+                self._desk, names, outbox, number=number, service=service or state.service, offered=offered
+            )
             if prepared is None:
                 prepared = draft.prepare(calls)
             draft.place_all(calls, prepared)
@@ -120,7 +122,7 @@ class Conversation:
             turn = TurnRecord(number, digest, answer, self._keep_record(draft, record))
             change = Change(drop_turns_from=number, turn=turn, names=names.changed)
             try:
-                self._desk.catalog.commit(self._desk.tenant, self.id, state.version, change)
+                outbox.commit(self.id, state.version, change)
             except ConflictError:
                 continue
             return self._again(turn, service or state.service)
@@ -130,8 +132,7 @@ class Conversation:
         """Commit a turn that was made step by step upon `state`; `ConflictError` where that moved on."""
         answer = exact_json.text(draft.answer())
         turn = TurnRecord(draft.number, request_digest(draft.answer()), answer, self._keep_record(draft, record))
-        change = Change(turn=turn, names=draft.names.changed)
-        self._desk.catalog.commit(self._desk.tenant, self.id, state.version, change)
+        draft.outbox.commit(self.id, state.version, Change(turn=turn, names=draft.names.changed))
 
     def _again(self, turn: TurnRecord, service: str | None) -> dict[str, Any]:
         answer: dict[str, Any] = exact_json.loads(turn.answer)
@@ -140,7 +141,7 @@ class Conversation:
     def _keep_record(self, draft: TurnDraft, record: Any) -> Reference:
         """The turn's record as a blob: the caller's own account of it, or what the model was shown."""
         content = exact_json.dumps(draft.answer() if record is None else record)
-        return self._desk.store.put(self._desk.tenant, content, media_type=JSON).reference
+        return draft.outbox.put(content, media_type=JSON)
 
     def delete_turn(self, number: int) -> bool:
         """Roll back a turn and all after it: their names and preview flags go, bytes stay. Was there anything?"""

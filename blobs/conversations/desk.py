@@ -18,6 +18,7 @@ from blobs.operations.toolbox import Toolbox
 from blobs.operations.tools import CodeCall, parse_arguments
 from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog, NameRecord
+from blobs.storage.outbox import Outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class Desk:
         self.tenant = tenant
         self.offloader = Offloader(store, toolbox.profiles, limits, tenant)
         self._toolbox = toolbox
+
+    def outbox(self) -> Outbox:
+        """A new one, for what a turn stores."""
+        return Outbox(self.store, self.catalog, self.tenant)
 
     def run_tool(self, tool: str, arguments: Any, names: Names, *, offered: list[str] | None = None) -> Called:
         """Run one of the three tools over the names of a conversation; every fault of the model is an answer."""

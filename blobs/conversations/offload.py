@@ -19,6 +19,7 @@ from blobs.reading.cutting import cut_to_bytes_with_count
 from blobs.reading.embedded import decode_embedded
 from blobs.reading.tokens import count_tokens
 from blobs.storage.blob_store import BlobStore
+from blobs.storage.outbox import Outbox
 
 _ATOMS = frozenset({int, float, bool, type(None), exact_json.Number})
 
@@ -47,11 +48,19 @@ class Draft:
 class Offloader:
     """Prepares and places results of one tenant."""
 
-    def __init__(self, store: BlobStore, profiles: Profiles, limits: Limits, tenant: str) -> None:
+    def __init__(
+        self, store: BlobStore, profiles: Profiles, limits: Limits, tenant: str, outbox: Outbox | None = None
+    ) -> None:
+        """What is stored waits in the `outbox`, if there is one, for the commit that names it."""
+        self._outbox = outbox
         self._store = store
         self._profiles = profiles
         self._limits = limits
         self._tenant = tenant
+
+    def with_outbox(self, outbox: Outbox) -> "Offloader":
+        """The same, over an outbox."""
+        return Offloader(self._store, self._profiles, self._limits, self._tenant, outbox)
 
     # First: bytes are stored
 
@@ -82,11 +91,13 @@ class Offloader:
 
     def store(self, content: bytes, media_type: str) -> Placed:
         """Store bytes and find out what they are."""
+        if self._outbox is not None:
+            return self.placed(self._outbox.put(content, media_type=media_type))
         return self.placed(self._store.put(self._tenant, content, media_type=media_type).reference)
 
     def placed(self, reference: Reference) -> Placed:
         """A stored blob with its profile; its type is what the bytes turned out to be."""
-        profile = self._profiles.of(self._tenant, reference)
+        profile = self._profiles.of(self._tenant, reference, self._outbox)
         return Placed(Reference(reference.digest, reference.size, profile.type), profile)
 
     def _checked(self, reference: Reference) -> Reference:
@@ -114,18 +125,16 @@ class Offloader:
 
         Nothing that was passed in is changed.
         """
-        if self._is_atom(value):
-            return value
         if depth > exact_json.DEPTH_MAX:
             raise CallerError(f"{path[:80]}…: nested deeper than {exact_json.DEPTH_MAX} levels.", code="not_json")
+        if isinstance(value, dict):
+            return self._extract_fields(value, path, depth)
+        if isinstance(value, list | tuple):
+            return self._extract_items(value, path, depth)
         if isinstance(value, str):
             embedded = decode_embedded(value, length_min=self._limits.base64_bytes_min)
             return value if embedded is None else self.store(embedded.content, embedded.type)
-        if isinstance(value, list | tuple):
-            return self._extract_items(value, path, depth)
-        if isinstance(value, dict):
-            return self._extract_fields(value, path, depth)
-        if isinstance(value, bool | int | float | exact_json.Number):
+        if value is None or isinstance(value, int | float | exact_json.Number):
             return value
         return self._placed_or_refused(value, path)
 
@@ -136,29 +145,30 @@ class Offloader:
             return self.placed(self._checked(value))
         raise exact_json.not_json(path, value)
 
-    def _is_atom(self, value: Any) -> bool:
-        """Nothing can be hidden in it: the quick way past most of a large result."""
-        kind = type(value)
-        return kind in _ATOMS or (kind is str and len(value) < self._limits.base64_bytes_min)
-
     def _extract_items(self, values: Sequence[Any], path: str, depth: int) -> Any:
         changed = {}
+        least = self._limits.base64_bytes_min
         for place, each in enumerate(values):
-            if not self._is_atom(each):
-                found = self._extract(each, f"{path}.{place}" if path else f"{place}", depth + 1)
-                if found is not each:
-                    changed[place] = found
+            kind = type(each)  # nothing is hidden in most of them: a call for each would be half of the walk
+            if kind in _ATOMS or (kind is str and len(each) < least):
+                continue
+            found = self._extract(each, f"{path}.{place}" if path else f"{place}", depth + 1)
+            if found is not each:
+                changed[place] = found
         return [changed.get(place, each) for place, each in enumerate(values)] if changed else values
 
     def _extract_fields(self, fields: dict[Any, Any], path: str, depth: int) -> Any:
         changed = {}
+        least = self._limits.base64_bytes_min
         for key, each in fields.items():
-            if not isinstance(key, str):
+            if type(key) is not str and not isinstance(key, str):
                 raise exact_json.not_json_key(path, key)
-            if not self._is_atom(each):
-                found = self._extract(each, f"{path}.{key}" if path else key, depth + 1)
-                if found is not each:
-                    changed[key] = found
+            kind = type(each)
+            if kind in _ATOMS or (kind is str and len(each) < least):
+                continue
+            found = self._extract(each, f"{path}.{key}" if path else key, depth + 1)
+            if found is not each:
+                changed[key] = found
         return fields | changed if changed else fields
 
     def _prepare_tool_result(self, value: Any, draft: Draft) -> tuple[Any, bool]:

@@ -15,6 +15,7 @@ from blobs.domain.handle import parse_blob_name
 from blobs.domain.reference import Reference
 from blobs.domain.services import accepts
 from blobs.reading.opening import FALLBACKS
+from blobs.storage.outbox import Outbox
 
 KINDS = ("result", "tool_result", "mcp_result", "error", "denied", "reference", "arguments")
 """What a call of a turn brings, under the key of the same name; `arguments` are a call that the service runs itself."""
@@ -38,13 +39,23 @@ class TurnDraft:
     """A turn being made: results are prepared side by side and placed one after another, in call order."""
 
     def __init__(
-        self, desk: Desk, names: Names, *, number: int, service: str | None, offered: list[str] | None
+        self,
+        desk: Desk,
+        names: Names,
+        outbox: Outbox,
+        *,
+        number: int,
+        service: str | None,
+        offered: list[str] | None,
     ) -> None:
+        """What the turn stores waits in the `outbox` until it is committed."""
         self.number = number
         self.names = names
         self.results: list[dict[str, Any]] = []
         self.handles: list[dict[str, Any]] = []
+        self.outbox = outbox
         self._desk = desk
+        self._offloader = desk.offloader.with_outbox(outbox)
         self._service = service
         self._offered = offered
 
@@ -62,12 +73,14 @@ class TurnDraft:
 
     def add(self, call: CallInput) -> dict[str, Any]:
         """Prepare and place one call; answers its result."""
+        if call.kind == "arguments":
+            self.outbox.settle()  # it may be about what was stored in this turn
         return self.place(call, self._prepare(call))
 
     def _prepare(self, call: CallInput) -> Draft | Called:
         if call.kind == "arguments":
             return self._desk.run_tool(call.tool or "", call.value, self.names, offered=self._offered)
-        return self._desk.offloader.prepare(
+        return self._offloader.prepare(
             call.value, tool=call.tool, kind=call.kind, inline_bytes_max=call.inline_bytes_max
         )
 
@@ -79,7 +92,7 @@ class TurnDraft:
             shown = Shown(content, exact_json.text(content), is_error=not prepared.answer.is_ok)
             placed = [prepared.blob] if prepared.blob is not None else []
         else:
-            shown = self._desk.offloader.place(prepared, self.names)
+            shown = self._offloader.place(prepared, self.names)
             placed = prepared.blobs
         result: dict[str, Any] = {
             "id": call.id,

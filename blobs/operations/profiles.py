@@ -16,6 +16,7 @@ from blobs.reading.cost import undecoded_cost
 from blobs.reading.opening import FALLBACKS
 from blobs.running.runner import CellFile
 from blobs.storage.content import PACKED_BYTES_MAX
+from blobs.storage.outbox import Outbox
 
 _log = logging.getLogger("blobs.operations")
 
@@ -34,13 +35,13 @@ class Profiles:
         self._indexes = indexes
         self._catalog = workshop.catalog
 
-    def of(self, tenant: str, reference: Reference) -> Profile:
-        """The profile of a blob whose declared type is the reference's.
+    def of(self, tenant: str, reference: Reference, outbox: Outbox | None = None) -> Profile:
+        """The profile of a blob whose declared type is the reference's; one that waits in the `outbox` is kept there.
 
         A reader that raises, hangs, crashes or takes too much memory is passed over, with a note; a blob that takes
         longer than a turn waits gets a handle that says so, and the count goes on in the background.
         """
-        kept = self._kept(tenant, reference)
+        kept = self._kept(tenant, reference, outbox)
         if kept is not None:
             return kept
         avoid: list[str] = []
@@ -48,7 +49,7 @@ class Profiles:
         is_final = True  # without a cell the blob is told as what it looks like, and looked at again later
         for _ in range(3):
             try:
-                found = self._find(tenant, reference, avoid, notes, self._workshop.limits.preview_ms_max)
+                found = self._find(tenant, reference, avoid, notes, self._workshop.limits.preview_ms_max, outbox)
             except TaskFailure as failure:
                 name, media_type = at_work(failure.outcome.printed)
                 if failure.outcome.status == "timeout" and self._is_ours(name):
@@ -64,11 +65,19 @@ class Profiles:
                 break
             else:
                 if is_final:
-                    self._keep(tenant, reference, found)
+                    self._keep(tenant, reference, found, outbox)
                 return found
         return self._bare(reference, notes)
 
-    def _find(self, tenant: str, reference: Reference, avoid: list[str], notes: list[str], wall_ms: int) -> Profile:
+    def _find(
+        self,
+        tenant: str,
+        reference: Reference,
+        avoid: list[str],
+        notes: list[str],
+        wall_ms: int,
+        outbox: Outbox | None = None,
+    ) -> Profile:
         arguments: dict[str, Any] = {
             "op": "profile",
             "declared_type": reference.type if reference.type != BINARY else None,
@@ -81,21 +90,31 @@ class Profiles:
         def index_of(reader: str) -> tuple[CellFile, ...]:
             return self._indexes.kept(tenant, reference.digest, reader) if reference.size > PACKED_BYTES_MAX else ()
 
-        with self._workshop.first_view(tenant, reference.digest, arguments, wall_ms=wall_ms, index_of=index_of) as done:
+        view = self._workshop.first_view(
+            tenant, reference.digest, arguments, wall_ms=wall_ms, index_of=index_of, outbox=outbox
+        )
+        with view as done:
             found = Profile.from_json(done.value)
             if done.payload.read(1):
                 done.payload.seek(0)
                 self._indexes.keep(tenant, reference.digest, found.reader, done.payload)
             return found
 
-    def _kept(self, tenant: str, reference: Reference) -> Profile | None:
-        text = self._catalog.find_finding(tenant, reference.digest, _kind(reference.type))
+    def _kept(self, tenant: str, reference: Reference, outbox: Outbox | None) -> Profile | None:
+        kind = _kind(reference.type)
+        if outbox is not None:
+            text = outbox.find_finding(reference.digest, kind)
+        else:
+            text = self._catalog.find_finding(tenant, reference.digest, kind)
         return Profile.from_json(exact_json.loads(text)) if text is not None else None
 
-    def _keep(self, tenant: str, reference: Reference, profile: Profile) -> None:
+    def _keep(self, tenant: str, reference: Reference, profile: Profile, outbox: Outbox | None = None) -> None:
         text = exact_json.text(profile.to_json())
-        for media_type in {reference.type, profile.type}:
-            self._catalog.save_finding(tenant, reference.digest, _kind(media_type), text)
+        for media_type in sorted({reference.type, profile.type}):
+            if outbox is not None:
+                outbox.save_finding(reference.digest, _kind(media_type), text)
+            else:
+                self._catalog.save_finding(tenant, reference.digest, _kind(media_type), text)
 
     def _unfinished(self, tenant: str, reference: Reference, reader: str, media_type: str) -> Profile:
         """The profile of a blob that is too large to be counted while a turn waits; the count goes on."""

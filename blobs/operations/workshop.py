@@ -16,12 +16,13 @@ from blobs.operations import view_task
 from blobs.operations.answer_forms import fault_of
 from blobs.operations.reader_faults import note_faults
 from blobs.reading.index import facts_bytes
-from blobs.reading.opening import take_sample
+from blobs.reading.opening import choices, take_sample
 from blobs.reading.registry import Registry
 from blobs.reading.source import BoundedSource, BytesSource, FileSource, TooMuchReadError
 from blobs.running.runner import CellFile, CellLimits, Job, Outcome, Runner
 from blobs.storage.blob_store import BlobStore
 from blobs.storage.catalog import Catalog
+from blobs.storage.outbox import Outbox
 from blobs.storage.stored_blob import StoredBlob
 
 LIGHT_BYTES_MAX = 1 * MIB
@@ -135,13 +136,18 @@ class Workshop:
         *,
         wall_ms: int,
         index_of: Callable[[str], tuple[CellFile, ...]],
+        outbox: Outbox | None = None,
     ) -> Done:
-        """Do one op that chooses its reader itself; `index_of` gives the index for a reader that is there already."""
-        blob = self.store.open(tenant, digest)
+        """Do one op that chooses its reader itself; `index_of` gives the index for a reader that is there already.
+
+        A blob that waits in the `outbox` is put if a cell is to see it.
+        """
+        waiting = None if outbox is None else outbox.content(digest)
+        blob = self.store.open(tenant, digest) if waiting is None else BytesSource(waiting)
         beside: tuple[CellFile, ...] = ()
         if not self.has_foreign_readers:
             sample = take_sample(blob, arguments.get("declared_type"))
-            best = next(iter(self.registry.choose(sample, avoid=arguments.get("avoid", ()))), None)
+            best = next(choices(self.registry, sample, avoid=arguments.get("avoid", ())), None)
             if best is not None and best.plug_in.is_light:
                 beside = index_of(best.plug_in.name)
                 heavy = [each.name for each in self.registry.plug_ins() if not each.is_light]
@@ -153,12 +159,18 @@ class Workshop:
                 done = self._first_here(blob, light, beside)
                 if done is not None:
                     return done
+        if isinstance(blob, BytesSource):
+            if outbox is not None:
+                outbox.settle()
+            blob = self.store.open(tenant, digest)
         is_indexed = blob.size > LIGHT_BYTES_MAX and not beside
         return self._in_cell(blob, {**arguments, "is_indexed": is_indexed}, beside, wall_ms=wall_ms)
 
-    def _first_here(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...]) -> Done | None:
+    def _first_here(
+        self, blob: StoredBlob | BytesSource, arguments: Mapping[str, Any], beside: tuple[CellFile, ...]
+    ) -> Done | None:
         """Do it here where the blob is small or its index tells most; None where it takes more."""
-        if beside:
+        if beside and isinstance(blob, StoredBlob):
             return self._by_index(blob, arguments, beside, bytes_max=PROFILED_BYTES_MAX)
         if blob.size > LIGHT_BYTES_MAX:
             return None
@@ -198,7 +210,9 @@ class Workshop:
         plug_in = self.registry.by_name(reader)
         return plug_in is not None and plug_in.is_light and plug_in.is_built_in
 
-    def _here(self, blob: StoredBlob, arguments: Mapping[str, Any], beside: tuple[CellFile, ...] = ()) -> Done:
+    def _here(
+        self, blob: StoredBlob | BytesSource, arguments: Mapping[str, Any], beside: tuple[CellFile, ...] = ()
+    ) -> Done:
         payload = io.BytesIO()
         source = BytesSource(blob.read(0, blob.size))
         with ExitStack() as files:

@@ -17,6 +17,7 @@ from typing import Protocol
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError, DigestMismatchError, NotFoundError, StoreError
 from blobs.domain.limits import Limits
+from blobs.domain.media_type import BINARY
 from blobs.domain.redaction import Redactor
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
@@ -146,6 +147,11 @@ class BlobStore:
             return self._put_small(put, bytes(head))
 
     @property
+    def bytes_max(self) -> int:
+        """The most bytes of a blob."""
+        return self._limits.blob_bytes_max
+
+    @property
     def can_put_all(self) -> bool:
         """Whether contents are stored as they come, with no secrets or room to look at; else each needs its `put`."""
         return not self.redactor and self._limits.tenant_bytes_max is None
@@ -170,6 +176,23 @@ class BlobStore:
             puts = [*batch.values()]
             outcomes.update(zip(batch, self._record_small(puts, self._write_small(puts)), strict=True))
         return [outcomes[number] for number in range(len(contents))]
+
+    def write_small(self, tenant: str, contents: Sequence[tuple[Digest, bytes]]) -> list[BlobRecord]:
+        """Make small contents durable in one flush; answers what is to be recorded of those that the tenant lacks."""
+        known = self._catalog.known_blobs([(tenant, digest) for digest, _ in contents])
+        written_ms = self._clock()
+        news = [each for each in contents if (tenant, each[0]) not in known]
+        keys = self._content.put_all(news) if news else []
+        return [
+            BlobRecord(digest, len(content), key, written_ms, written_ms)
+            for (digest, content), key in zip(news, keys, strict=True)
+        ]
+
+    def write_again_if_left(self, tenant: str, recorded: BlobRecord, content: bytes) -> None:
+        """After a halt between bytes and record so long that a collector may have removed the bytes: put them anew."""
+        is_late = self._clock() - recorded.created_ms > LEFT_BEHIND_MS
+        if is_late and not self._is_there(tenant, recorded):
+            self.put(tenant, content, media_type=BINARY)
 
     def room(self, tenant: str, *, name: str | None = None) -> Room:
         """Room for bytes of the tenant's, to be held before they come; `name` goes on with what was held under it."""
@@ -322,7 +345,7 @@ class BlobStore:
         return put.stored(record.digest, record.size, was_new=is_new)
 
     def _is_there(self, tenant: str, record: BlobRecord) -> bool:
-        """After a halt between bytes and record so long that a collector may have removed the bytes: look."""
+        """Whether recorded bytes are where they were written; if not, they are to be put anew."""
         try:
             self._content.size(record.key)
         except NotFoundError:

@@ -7,7 +7,7 @@ from typing import Protocol
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
 from blobs.storage.access import Access
-from blobs.storage.keeping import BlobRecords, Quotas, Retention
+from blobs.storage.keeping import BlobRecord, BlobRecords, Quotas, Retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,20 @@ class ConversationRecord:
     created_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found out about a blob, under a kind."""
+
+    digest: Digest
+    kind: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What one commit does to a conversation, in this order.
 
+    `blobs`, whose bytes are durable, are recorded as `add_blob` does, and `findings` about them or others kept.
     `drop_turns_from` removes that turn and all after it, the names they gave and the preview flags they set. `turn` is
     then added. Each of `names` is added, or takes the place of the one with its number. `service` and `tools` replace
     what was there; `None` leaves it.
@@ -73,6 +83,8 @@ class Change:
     names: tuple[NameRecord, ...] = ()
     service: str | None = None
     tools: str | None = None
+    blobs: tuple[BlobRecord, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def named_blobs(names: Iterable[NameRecord], turns: Iterable[TurnRecord]) -> list[Digest]:
@@ -158,8 +170,9 @@ class Catalog(BlobRecords, Retention, Quotas, Access, Protocol):
     def commit(self, tenant: str, conversation: str, expected_version: int, change: Change) -> int:
         """Apply a change whole or not at all, if the conversation is still at this version; answers the new version.
 
-        Raises `ConflictError` where it has moved on or the turn is there already, and `NotFoundError` where the
-        conversation, or a blob that the change names, does not exist.
+        Raises `ConflictError` where it has moved on or the turn is there already, `NotFoundError` where the
+        conversation, or a blob that the change names or tells of, does not exist, and a retryable `StoreError` where
+        the key of a new blob is in the trash already.
         """
         ...
 

@@ -208,8 +208,16 @@ class MemoryCatalog(MemoryAccess):
                 raise refusals.no_conversation(conversation)
             if state.version != expected_version:
                 raise refusals.version_moved(conversation, expected=expected_version, found=state.version)
-            self._require_blobs(tenant, *named_blobs(change.names, () if change.turn is None else (change.turn,)))
+            for blob in change.blobs:
+                self._require_untrashed(blob)
+            new = {each.digest for each in change.blobs}
+            wanted = [each.digest for each in change.findings]
+            wanted += named_blobs(change.names, () if change.turn is None else (change.turn,))
+            self._require_blobs(tenant, *(each for each in wanted if each not in new))
             changed = _changed(state, change)
+            for blob in change.blobs:
+                self._record(tenant, blob)
+            self._findings.update({(tenant, each.digest, each.kind): each.text for each in change.findings})
             self._conversations[tenant, conversation] = changed
             self._label_all(tenant, change.names)
             return changed.version

@@ -56,23 +56,31 @@ class MemoryKeeping:
         reservation: str | None = None,
     ) -> BlobRecord:
         require_recordable(tenant, record, derivation)
-        place = (tenant, record.digest)
         with self._lock:
-            if record.key in self._trash:
-                raise refusals.given_up(record.digest)
-            found = self._blobs.get(place)
+            self._require_untrashed(record)
             if derivation is not None and derivation.source != record.digest:
                 self._require_blobs(tenant, derivation.source)
-            if found is not None and found.is_corrupt:
-                if found.key:
-                    self._trash.setdefault(found.key, record.created_ms)
-                found = replace(found, key=record.key, size=record.size, is_corrupt=False)
-            self._blobs[place] = found or record
-            self._tombstones.pop(place, None)
+            added = self._record(tenant, record)
             self._link(tenant, record.digest, derivation)
             if reservation is not None:
                 self._reservations.pop((tenant, reservation), None)
-            return self._used(tenant, self._blobs[place], record.used_ms)
+            return added
+
+    def _require_untrashed(self, record: BlobRecord) -> None:
+        if record.key in self._trash:
+            raise refusals.given_up(record.digest)
+
+    def _record(self, tenant: str, record: BlobRecord) -> BlobRecord:
+        """Record a blob, under the lock; answers the winner."""
+        place = (tenant, record.digest)
+        found = self._blobs.get(place)
+        if found is not None and found.is_corrupt:
+            if found.key:
+                self._trash.setdefault(found.key, record.created_ms)
+            found = replace(found, key=record.key, size=record.size, is_corrupt=False)
+        self._blobs[place] = found or record
+        self._tombstones.pop(place, None)
+        return self._used(tenant, self._blobs[place], record.used_ms)
 
     def add_blobs(self, blobs: Sequence[NewBlob]) -> list[BlobRecord | BlobsError]:
         return [self._add_or_refuse(each) for each in blobs]

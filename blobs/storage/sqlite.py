@@ -7,9 +7,10 @@ from typing import Any
 from blobs.domain.digest import Digest
 from blobs.domain.reference import Reference
 from blobs.storage import refusals
-from blobs.storage.catalog import Change, ConversationRecord, NameRecord, TurnRecord, named_blobs
+from blobs.storage.catalog import Change, ConversationRecord, Finding, NameRecord, TurnRecord, named_blobs
+from blobs.storage.keeping import NewBlob
 from blobs.storage.sqlite_access import SqliteAccess
-from blobs.storage.sqlite_keeping import label, require_blobs
+from blobs.storage.sqlite_keeping import label, record_blob, require_blobs
 from blobs.storage.sqlite_schema import migrate
 from blobs.storage.sqlite_session import Execute, Row, SqliteSession
 
@@ -44,14 +45,8 @@ class SqliteCatalog(SqliteAccess):
         return rows[0][0] if rows else None
 
     def save_finding(self, tenant: str, digest: Digest, kind: str, text: str) -> None:
-        def save(execute: Execute) -> None:
-            require_blobs(execute, tenant, [digest])
-            execute(
-                "insert or replace into findings values (?, ?, ?, ?)",
-                (tenant, digest.to_bytes(), kind, text),
-            )
-
-        self._session.write(save, is_lasting=False)
+        finding = Finding(digest, kind, text)
+        self._session.write(lambda execute: _save_finding(execute, tenant, finding), is_lasting=False)
 
     def create_conversation(
         self,
@@ -121,6 +116,10 @@ class SqliteCatalog(SqliteAccess):
             if found[0] != expected_version:
                 raise refusals.version_moved(conversation, expected=expected_version, found=found[0])
             turns = () if change.turn is None else (change.turn,)
+            for blob in change.blobs:
+                record_blob(NewBlob(tenant, blob), execute)
+            for finding in change.findings:
+                _save_finding(execute, tenant, finding)
             require_blobs(execute, tenant, named_blobs(change.names, turns))
             if change.drop_turns_from is not None:
                 _drop_turns(execute, tenant, conversation, change.drop_turns_from)
@@ -140,6 +139,14 @@ class SqliteCatalog(SqliteAccess):
 
     def close(self) -> None:
         self._session.close()
+
+
+def _save_finding(execute: Execute, tenant: str, finding: Finding) -> None:
+    require_blobs(execute, tenant, [finding.digest])
+    execute(
+        "insert or replace into findings values (?, ?, ?, ?)",
+        (tenant, finding.digest.to_bytes(), finding.kind, finding.text),
+    )
 
 
 def _add_names(execute: Execute, tenant: str, conversation: str, names: Iterable[NameRecord]) -> None:

@@ -97,13 +97,13 @@ class SqliteKeeping:
         reservation: str | None = None,
     ) -> BlobRecord:
         new = NewBlob(tenant, record, derivation, reservation)
-        return self._session.write(partial(_add, new))
+        return self._session.write(partial(record_blob, new))
 
     def add_blobs(self, blobs: Sequence[NewBlob]) -> list[BlobRecord | BlobsError]:
         if len(blobs) > 1 and not any(each.derivation for each in blobs):
             with suppress(BlobsError):  # one of them is not as most are: then each is recorded by itself
                 return self._session.write(partial(_add_together, blobs))
-        return self._session.write_all([partial(_add, each) for each in blobs])
+        return self._session.write_all([partial(record_blob, each) for each in blobs])
 
     def list_blobs(self, tenant: str, *, after: Digest | None = None, limit: int = 1000) -> list[BlobRecord]:
         rows = self._session.read(
@@ -269,7 +269,8 @@ def _link(execute: Execute, tenant: str, digest: Digest, derivation: Derivation 
         )
 
 
-def _add(new: NewBlob, execute: Execute) -> BlobRecord:
+def record_blob(new: NewBlob, execute: Execute) -> BlobRecord:
+    """Record a blob as `add_blob` does."""
     record = new.record
     added = execute(_inserted(1), _row(new)).rowcount
     if not added:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
-from blobs.domain.errors import CallerError, ConflictError, NotFoundError
+from blobs.domain.digest import Digest
+from blobs.domain.errors import BlobsError, CallerError, ConflictError, NotFoundError, StoreError
 from blobs.domain.keys import hash_key
 from blobs.storage.access import KeyRecord
-from blobs.storage.catalog import Catalog, Change
+from blobs.storage.catalog import Catalog, Change, Finding
 from blobs.testing.access import AccessContract
 from blobs.testing.keeping import BLUE, GREEN, RED, KeepingContract, blob, name, remove, turn
 from blobs.testing.purging import PurgingContract
@@ -161,6 +163,39 @@ class CatalogContract(KeepingContract, ReservingContract, PurgingContract, Acces
         shown = name(1, previewed_turn=1)
         chat.commit("a", "chat", 2, Change(turn=turn(1), names=(shown,)))
         assert chat.names("a", "chat") == [shown]
+
+    def test_a_commit_brings_the_blobs_that_it_names(self, chat: Catalog) -> None:
+        """New blobs and what was found out about them are recorded with the turn; the first record of a blob wins."""
+        news = (blob(BLUE, "new", used_ms=3), blob(RED, "second"))
+        found = (Finding(BLUE, "profile", "{}"), Finding(GREEN, "profile", "[]"))
+        change = Change(turn=turn(1, record=BLUE), names=(name(1, BLUE),), blobs=news, findings=found)
+        assert chat.commit("a", "chat", 1, change) == 2
+        assert chat.find_blob("a", BLUE) == news[0]
+        assert chat.find_blob("a", RED) == blob(RED)
+        assert [chat.find_finding("a", each, "profile") for each in (BLUE, GREEN, RED)] == ["{}", "[]", None]
+        assert chat.names("a", "chat") == [name(1, BLUE)]
+
+    def test_the_blobs_of_a_refused_commit_are_not_recorded(self, chat: Catalog) -> None:
+        """An old version, a missing blob, a turn that is there or a key in the trash: nothing of the change is kept."""
+        chat.trash_unrecorded(["trashed"], now_ms=1)
+        chat.commit("a", "chat", 1, Change(turn=turn(1)))
+        missing = Digest.of(b"missing")
+        news, found = (blob(BLUE, "new"),), (Finding(BLUE, "profile", "{}"), Finding(RED, "profile", "{}"))
+        refusals: list[tuple[int, Change, type[BlobsError]]] = [
+            (1, Change(turn=turn(2)), ConflictError),
+            (2, Change(turn=turn(1)), ConflictError),
+            (2, Change(turn=turn(2), names=(name(1, missing),)), NotFoundError),
+            (2, Change(turn=turn(2), findings=(Finding(missing, "profile", "{}"),)), NotFoundError),
+            (2, Change(turn=turn(2), blobs=(blob(missing, "trashed"),)), StoreError),
+        ]
+        for version, change, kind in refusals:
+            whole = replace(change, blobs=news + change.blobs, findings=found + change.findings)
+            with pytest.raises(kind):
+                chat.commit("a", "chat", version, whole)
+            assert chat.find_blob("a", BLUE) is None
+            assert chat.find_finding("a", RED, "profile") is None
+            assert chat.find_turn("a", "chat", 2) is None
+        assert chat.tenant_bytes("a") == 6
 
     def test_a_commit_at_an_old_version_is_refused_whole(self, chat: Catalog) -> None:
         """Who has not seen the newest version changes nothing."""

@@ -16,6 +16,7 @@ from blobs.storage.collecting import Collector
 from blobs.storage.content import LEFT_BEHIND_MS
 from blobs.storage.keeping import Derivation
 from blobs.storage.local import LocalContentStore
+from blobs.storage.outbox import Outbox
 from blobs.storage.sqlite import SqliteCatalog
 from blobs.storage.verifying import Verifier
 from tests.crash.faults import FaultyDisk, die, raise_io_error
@@ -31,13 +32,15 @@ class Store:
         self.content = LocalContentStore(folder / "content")
         self.catalog = SqliteCatalog(folder / "catalog.db")
         self.blobs = BlobStore(self.content, self.catalog, limits=LIMITS, copies_folder=folder / "copies")
+        limits = replace(LIMITS, tenant_bytes_max=None)
+        self.unbounded = BlobStore(self.content, self.catalog, limits=limits, copies_folder=folder / "copies")
         with suppress(ConflictError):
             self.catalog.create_conversation("a", "chat", created_ms=1)
 
     def put(self, content, **options) -> Reference:
         return self.blobs.put("a", content, media_type="text/plain", **options).reference
 
-    def commit(self, *references) -> list[Digest]:
+    def commit(self, *references, outbox=None) -> list[Digest]:
         """A turn that names the references, as turns are committed."""
         chat = self.catalog.find_conversation("a", "chat")
         number = 0 if chat.last_turn is None else chat.last_turn + 1
@@ -46,7 +49,11 @@ class Store:
             for place, each in enumerate(references)
         )
         turn = TurnRecord(number, str(number), "[]", references[0])
-        self.catalog.commit("a", "chat", chat.version, Change(turn=turn, names=names))
+        change = Change(turn=turn, names=names)
+        if outbox is not None:
+            outbox.commit("chat", chat.version, change)
+        else:
+            self.catalog.commit("a", "chat", chat.version, change)
         return [each.digest for each in references]
 
     def close(self):
@@ -63,6 +70,14 @@ def large_put(store, number):
 
 def turn(store, number):
     return store.commit(*(store.put(f"turn {number} {each}".encode() + LARGE[: each * 200_000]) for each in range(3)))
+
+
+def offload(store, number):
+    """A turn whose blobs wait for its commit, and are recorded with it."""
+    outbox = Outbox(store.unbounded, store.catalog, "a")
+    references = [outbox.put(f"offload {number} {each}".encode(), media_type="text/plain") for each in range(3)]
+    outbox.save_finding(references[0].digest, "profile", "{}")
+    return store.commit(*references, outbox=outbox)
 
 
 def derive(store, number):
@@ -114,7 +129,7 @@ def check_leftovers_go(folder):
     store.close()
 
 
-SCENES = [small_put, large_put, turn, derive, heal, collect]
+SCENES = [small_put, large_put, turn, offload, derive, heal, collect]
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["instead", "after"])

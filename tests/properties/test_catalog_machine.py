@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from blobs.domain.digest import Digest
 from blobs.domain.errors import BlobsError
 from blobs.domain.reference import Reference
-from blobs.storage.catalog import Change, NameRecord, TurnRecord
+from blobs.storage.catalog import Change, Finding, NameRecord, TurnRecord
 from blobs.storage.keeping import BlobRecord, Derivation, NewBlob, Pin
 from blobs.storage.memory import MemoryCatalog
 from blobs.storage.sqlite import SqliteCatalog
@@ -41,6 +41,8 @@ changes = st.builds(
     names=st.lists(names, max_size=3).map(tuple),
     service=maybe_texts,
     tools=maybe_texts,
+    blobs=st.lists(st.builds(BlobRecord, digests, st.integers(0, 99), keys, times, times), max_size=3).map(tuple),
+    findings=st.lists(st.builds(Finding, digests, texts, texts), max_size=2).map(tuple),
 )
 
 

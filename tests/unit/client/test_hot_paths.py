@@ -151,8 +151,8 @@ def bounds_missed(found: Counts, most: Counts) -> dict[str, tuple[int, int]]:
 
 
 MOST = {
-    offloads: Counts(calls=62_000, statements=54, commits=4, flushes=2, read_bytes=120_000, peak_bytes=1_300_000),
-    small_turns: Counts(calls=960, statements=27, commits=2, flushes=1, read_bytes=0, peak_bytes=23_000),
+    offloads: Counts(calls=40_000, statements=36, commits=1, flushes=1, read_bytes=0, peak_bytes=1_120_000),
+    small_turns: Counts(calls=700, statements=21, commits=1, flushes=1, read_bytes=0, peak_bytes=20_000),
     reads: Counts(calls=3_000, statements=12, commits=0, flushes=0, read_bytes=64_000, peak_bytes=480_000),
     searches: Counts(calls=5_200, statements=12, commits=0, flushes=0, read_bytes=800_000, peak_bytes=2_200_000),
     describes: Counts(calls=600, statements=4, commits=0, flushes=0, read_bytes=0, peak_bytes=8_200),
