@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from api.exact_requests import ExactJson
 from api.receiving import declared_digest, declared_type, receive_blob, repr_digest
-from api.sending import answer_with
+from api.sending import Written, answer_with
 from api.small_puts import SmallPuts
 from blobs.client import Blobs
 from blobs.domain import exact_json
@@ -35,7 +35,7 @@ _REFERENCE_BYTES_MAX = 1 * KIB
 async def post_blob(request: Request) -> Response:
     """Store the body as a blob; answers its reference."""
     blobs: Blobs = request.state.blobs
-    name = request.query_params.get("name")
+    name = _name(request)
     expected = declared_digest(request)
     media_type = declared_type(request)
     put = partial(_put, blobs, media_type=media_type, name=name, expected=expected)
@@ -59,7 +59,7 @@ async def post_conversation_blob(request: Request) -> Response:
     """
     blobs: Blobs = request.state.blobs
     chat = await to_thread.run_sync(blobs.find_conversation, request.path_params["c"])
-    name = request.query_params.get("name")
+    name = _name(request)
     media_type = declared_type(request)
     expected = declared_digest(request)
     may_refer = media_type == JSON and name is None
@@ -89,6 +89,11 @@ def _put(
         if reference is not None:
             return reference
     return blobs.put(content, type=media_type, name=name, expected=expected, room=room)
+
+
+def _name(request: Request) -> str | None:
+    """The name that the query gives; most have none to take apart."""
+    return request.query_params.get("name") if request.scope["query_string"] else None
 
 
 async def _put_together(
@@ -139,8 +144,15 @@ def _answer(request: Request, digest: str, media_type: str, cache: str, *, may_w
 
 def _created(reference: dict[str, Any]) -> Response:
     digest = Digest.parse(reference["$blob"])
-    headers = {"Location": f"/v1/blobs/{digest}", "ETag": f'"{digest}"', "Repr-Digest": repr_digest(digest)}
-    return ExactJson(reference, 201, headers)
+    body = exact_json.dumps(reference)
+    headers = [
+        (b"location", f"/v1/blobs/{digest}".encode()),
+        (b"etag", f'"{digest}"'.encode()),
+        (b"repr-digest", repr_digest(digest).encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"content-type", ExactJson.media_type.encode()),
+    ]
+    return Written(201, headers, body)
 
 
 ROUTES = [

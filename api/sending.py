@@ -33,7 +33,7 @@ class UnsatisfiableRangeError(Exception):
     """No byte of the blob is in the range; never leaves this module's callers."""
 
 
-class _Sent(Response):
+class Written(Response):
     """An answer with its headers as they are written: to build them anew costs more than to read a small blob."""
 
     def __init__(self, status: int, headers: list[tuple[bytes, bytes]], content: bytes = b"") -> None:
@@ -53,7 +53,7 @@ def answer_with(
         return problem(HTTPStatus.PRECONDITION_FAILED, "precondition_failed", "The blob does not have this ETag.")
     headers = [*_ALWAYS, (b"etag", etag.encode()), (b"cache-control", cache.encode())]
     if "if-none-match" in given and _names(given["if-none-match"], etag, is_weak_enough=True):
-        return _Sent(HTTPStatus.NOT_MODIFIED, headers)
+        return Written(HTTPStatus.NOT_MODIFIED, headers)
     try:
         wanted = _wanted(request, etag, blob.size)
     except UnsatisfiableRangeError:
@@ -74,9 +74,9 @@ def answer_with(
         status = HTTPStatus.PARTIAL_CONTENT
         headers.append((b"content-range", b"bytes %d-%d/%d" % (part.start, part.stop - 1, blob.size)))
     if request.method == "HEAD":
-        return _Sent(status, headers)
+        return Written(status, headers)
     if len(part) <= PIECE_BYTES:
-        return _Sent(status, headers, read(part.start, part.stop))
+        return Written(status, headers, read(part.start, part.stop))
     streamed = StreamingResponse(_pieces(blob, part, request.app.state.byte_threads), status)
     streamed.raw_headers = headers
     return streamed
