@@ -13,7 +13,8 @@ from blobs.operations.toolbox import Toolbox
 from blobs.operations.view_task import registry_of
 from blobs.operations.workshop import Workshop
 from blobs.querying import portable
-from blobs.reading.registry import UNFINISHED, Registry
+from blobs.reading.plug_ins import UNFINISHED
+from blobs.reading.registry import Registry
 from blobs.running.runner import Runner
 from blobs.settings import Settings
 from blobs.storage.blob_store import BlobStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from blobs.reading import registry as registry_module
+from blobs.reading import plug_ins
 from blobs.reading.opening import choices, take_sample
 from blobs.reading.reader import Confidence, Sample
 from blobs.reading.registry import SIGNATURE_LEVEL, Choice, Registry
@@ -85,8 +85,8 @@ class Fake:
 
 def registry_with(*readers: Any) -> Registry:
     registry = Registry()
-    found = [registry_module._Found(each.name, "test", "1", each, is_built_in=True) for each in readers]
-    registry._plug_ins = list(registry_module._checked(found))
+    found = [plug_ins._Found(each.name, "test", "1", each, is_built_in=True) for each in readers]
+    registry._plug_ins = list(plug_ins._checked(found))
     return registry
 
 
