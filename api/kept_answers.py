@@ -43,7 +43,7 @@ class KeptAnswers:
 
     def keep(self, scope: Scope, answer: Response) -> None:
         """Keep the answer, if it is one that only another state of the catalog would change."""
-        self._bytes += len(answer.body)
+        self._bytes += len(answer.body) + sum(len(name) + len(value) for name, value in scope["headers"])
         if self._kept_version is not None and answer.status_code in _KEPT and self._bytes <= _KEPT_BYTES_MAX:
             self._answers[_asked(scope)] = answer
 
